@@ -1,0 +1,108 @@
+package planner
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Ref names one object of a cluster.
+type Ref struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	Namespace  string `json:"namespace,omitempty"`
+	Name       string `json:"name"`
+}
+
+// String gives the short form that people read: "deployment/web in shop".
+func (r Ref) String() string {
+	short := strings.ToLower(r.Kind) + "/" + r.Name
+	if r.Namespace == "" {
+		return short
+	}
+	return short + " in " + r.Namespace
+}
+
+// Group is the API group of the object, "" for the core group.
+func (r Ref) Group() string {
+	group, _, found := strings.Cut(r.APIVersion, "/")
+	if !found {
+		return ""
+	}
+	return group
+}
+
+// Origin is the place in a repository that a manifest comes from.
+type Origin struct {
+	File     string `json:"file"`
+	Document int    `json:"document"` // counts from 1
+}
+
+// String gives the place as errors name it: "deploy/web.yaml, document 2".
+func (o Origin) String() string {
+	if o.Document == 0 {
+		return o.File
+	}
+	return fmt.Sprintf("%s, document %d", o.File, o.Document)
+}
+
+// Manifest is one object that Git wants.
+type Manifest struct {
+	Ref
+	Origin Origin
+	Object map[string]any // as written, with the namespace filled in
+}
+
+// Problem is something that a person must mend: its place, the cause and the way out.
+type Problem struct {
+	Origin Origin `json:"origin"`
+	Text   string `json:"text"`
+}
+
+func (p Problem) String() string {
+	if p.Origin.File == "" {
+		return p.Text
+	}
+	return p.Origin.String() + ": " + p.Text
+}
+
+// Commit is what one revision of a source wants.
+type Commit struct {
+	ID        string
+	Manifests []Manifest // in the order of their origins, each Ref once
+	Problems  []Problem  // what could not be read; its objects are left as they are
+}
+
+// Snapshot is what the cluster looked like at one moment. Objects are shared
+// with the caches that they came from: nobody edits them.
+type Snapshot struct {
+	Now    time.Time
+	Live   map[Ref]Live                               // objects of the commit that exist
+	Proofs map[Ref]Proof                              // one for each manifest of the commit
+	Owned  map[types.UID][]*unstructured.Unstructured // ReplicaSets and ControllerRevisions, by their controller
+	Pods   map[types.UID][]*corev1.Pod                // by their controller; a bare pod by its own UID
+}
+
+// Live is an object as it is in the cluster now.
+type Live struct {
+	Object *unstructured.Unstructured
+	Health Health
+}
+
+// Health is kstatus' verdict on a live object.
+type Health struct {
+	Status string // Current, InProgress, Failed, Terminating or Unknown
+	Text   string
+}
+
+// Proof is the server's answer to a dry-run apply of a manifest.
+type Proof struct {
+	Object  *unstructured.Unstructured // what the server would store, defaults filled in; nil if it refused
+	Refusal string                     // the server's own words, "" if it would accept
+	Missing bool                       // refused only since its kind or namespace is not there (yet)
+	Adopt   bool                       // kubectl made the object; its fields change hands at the first write
+}
