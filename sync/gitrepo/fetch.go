@@ -1,0 +1,296 @@
+package gitrepo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/object"
+	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
+	"github.com/go-git/go-git/v5/plumbing/protocol/packp/capability"
+	"github.com/go-git/go-git/v5/plumbing/protocol/packp/sideband"
+)
+
+// Commit is a commit whose trees and files are all here.
+type Commit struct {
+	Hash    string
+	Tree    string // of the folder that is followed; "" if the commit has no such folder
+	Author  string
+	Time    time.Time // when it was committed
+	Subject string    // first line of the message
+	Parents []string
+
+	Previous string   // Head.Previous
+	Ancestry Ancestry // how this commit relates to Previous
+}
+
+// RewrittenFrom is the commit that is no longer part of the history, or "".
+func (c Commit) RewrittenFrom() string {
+	if c.Ancestry == Rewritten {
+		return c.Previous
+	}
+	return ""
+}
+
+// Fetch brings the commit of a head, at depth 1, and makes sure it is whole.
+// A commit that is already here costs no request.
+func (r *Repo) Fetch(ctx context.Context, head Head) (Commit, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	want := plumbing.NewHash(head.Hash)
+	if want.IsZero() {
+		return Commit{}, failf(ErrHeadUnknown, "fetch %s: no commit given; poll first", r.remote.name())
+	}
+	if r.store.bad {
+		if err := r.restart(); err != nil {
+			return Commit{}, fmt.Errorf("renew the cache of %s: %w", r.remote.name(), err)
+		}
+	}
+	if !r.store.holds(want) {
+		if err := r.bring(ctx, head, want); err != nil {
+			return Commit{}, explain("fetch", r.remote, err)
+		}
+	}
+	commit, err := r.describe(ctx, want)
+	if err != nil {
+		return Commit{}, explain("read "+short(want)+" of", r.remote, err)
+	}
+	commit.Previous = head.Previous
+	commit.Ancestry = r.ancestry(ctx, head, commit)
+	if err := r.store.hold(want); err != nil {
+		return Commit{}, explain("fetch", r.remote, err)
+	}
+	return commit, r.compact(ctx)
+}
+
+// bring fetches into the store, and once more into a new one if the first is
+// found damaged.
+func (r *Repo) bring(ctx context.Context, head Head, want plumbing.Hash) error {
+	had := len(r.store.held) > 0
+	err := r.transfer(ctx, r.store, head, want)
+	var refused *failure
+	if err == nil || ctx.Err() != nil || errors.As(err, &refused) {
+		return err
+	}
+	if errors.Is(err, errAbandoned) {
+		// Something still writes to the store, so it is left to that.
+		next, reopenErr := r.store.reopened()
+		if reopenErr != nil {
+			return errors.Join(err, reopenErr)
+		}
+		r.store = next
+		return err
+	}
+	if !errors.Is(err, errIncomplete) || !had {
+		return err
+	}
+	if err := r.restart(); err != nil {
+		return err
+	}
+	return r.transfer(ctx, r.store, head, want)
+}
+
+// errIncomplete says that a fetch went well and still objects are missing or
+// unreadable, so what was there before must be damaged.
+var errIncomplete = errors.New("objects are missing")
+
+// transfer fetches one commit into a store and verifies it there.
+func (r *Repo) transfer(ctx context.Context, s *store, head Head, want plumbing.Hash) error {
+	req := request{wants: []plumbing.Hash{head.wanted()}, depth: 1}
+	if last := s.last(); !last.IsZero() && !r.remote.plain() {
+		req.haves = []plumbing.Hash{last}
+	}
+	return within(ctx, 10*r.opts.Timeout, func(ctx context.Context) error {
+		err := r.download(ctx, s, req)
+		if errors.Is(err, errNotOffered) {
+			err = r.search(ctx, s, head, want)
+		}
+		if err != nil {
+			return err
+		}
+		if _, err := s.verify(ctx, want); err != nil {
+			var refused *failure
+			if ctx.Err() != nil || errors.As(err, &refused) {
+				return err
+			}
+			return fmt.Errorf("%w: %w", errIncomplete, err)
+		}
+		return nil
+	})
+}
+
+// request is one question for objects. Haves are commits the store holds
+// without their parents.
+type request struct {
+	wants []plumbing.Hash
+	haves []plumbing.Hash
+	depth int
+}
+
+// errNotOffered says that the server gives out only the tips of refs.
+var errNotOffered = errors.New("the server does not give out single commits")
+
+// download asks for objects and stores them. Silence for longer than the
+// timeout ends it.
+func (r *Repo) download(ctx context.Context, s *store, req request) error {
+	return download(ctx, r.remote, s, req, r.opts.Timeout)
+}
+
+func download(ctx context.Context, rem remote, s *store, req request, silence time.Duration) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	timer := time.AfterFunc(silence, func() { cancel(context.DeadlineExceeded) })
+	defer timer.Stop()
+	err := func() error {
+		session, err := rem.read(ctx)
+		if err != nil {
+			return err
+		}
+		defer session.Close()
+		refs, err := advertised(ctx, session)
+		if err != nil {
+			return err
+		}
+		for _, h := range req.wants {
+			if !offered(refs, h) {
+				return errNotOffered
+			}
+		}
+		question, err := req.encode(refs.Capabilities, rem.plain())
+		if err != nil {
+			return err
+		}
+		res, err := session.UploadPack(ctx, question)
+		if err != nil {
+			return err
+		}
+		defer res.Close()
+		var pack io.Reader = res
+		if question.Capabilities.Supports(capability.Sideband64k) {
+			pack = sideband.NewDemuxer(sideband.Sideband64k, res)
+		}
+		return s.add(&lively{ctx, pack, timer, silence})
+	}()
+	return orContext(ctx, err)
+}
+
+// offered tells whether the server would give out the object when asked.
+func offered(refs *packp.AdvRefs, h plumbing.Hash) bool {
+	for _, c := range []capability.Capability{capability.AllowReachableSHA1InWant, "allow-any-sha1-in-want"} {
+		if refs.Capabilities.Supports(c) {
+			return true
+		}
+	}
+	if refs.Head != nil && *refs.Head == h {
+		return true
+	}
+	for _, tip := range refs.References {
+		if tip == h {
+			return true
+		}
+	}
+	return false
+}
+
+func (q request) encode(server *capability.List, plain bool) (*packp.UploadPackRequest, error) {
+	req := packp.NewUploadPackRequest()
+	req.Wants = q.wants
+	req.Haves = q.haves
+	req.Shallows = q.haves
+	req.Depth = packp.DepthCommits(q.depth)
+	if !server.Supports(capability.Shallow) {
+		return nil, errors.New("the server cannot send single commits without their history (shallow fetch)")
+	}
+	wanted := []capability.Capability{capability.Shallow, capability.OFSDelta, capability.Sideband64k, capability.NoProgress}
+	for _, c := range wanted {
+		if server.Supports(c) {
+			if err := req.Capabilities.Set(c); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if plain { // see place.plain; go-git hides what the server said about it
+		if err := req.Capabilities.Set(capability.MultiACK); err != nil {
+			return nil, err
+		}
+	}
+	return req, req.Capabilities.Set(capability.Agent, "situ")
+}
+
+// lively passes data on and pushes the timer back with each piece.
+type lively struct {
+	ctx     context.Context
+	r       io.Reader
+	timer   *time.Timer
+	silence time.Duration
+}
+
+func (l *lively) Read(p []byte) (int, error) {
+	if err := l.ctx.Err(); err != nil {
+		return 0, context.Cause(l.ctx)
+	}
+	n, err := l.r.Read(p)
+	if n > 0 {
+		l.timer.Reset(l.silence)
+	}
+	return n, err
+}
+
+func (r *Repo) describe(ctx context.Context, h plumbing.Hash) (Commit, error) {
+	c, err := r.store.verify(ctx, h)
+	if err != nil {
+		return Commit{}, err
+	}
+	return describe(r.store, c, r.opts.Path)
+}
+
+func describe(s *store, c *object.Commit, folder string) (Commit, error) {
+	tree, err := find(s, c.TreeHash, folder)
+	if err != nil {
+		return Commit{}, err
+	}
+	subject, _, _ := strings.Cut(strings.TrimSpace(c.Message), "\n")
+	commit := Commit{
+		Hash:    c.Hash.String(),
+		Author:  clean(c.Author.Name, nil),
+		Time:    c.Committer.When,
+		Subject: clean(subject, nil),
+	}
+	if !tree.IsZero() {
+		commit.Tree = tree.String()
+	}
+	for _, p := range c.ParentHashes {
+		commit.Parents = append(commit.Parents, p.String())
+	}
+	return commit, nil
+}
+
+// restart gives up the store for an empty one.
+func (r *Repo) restart() error {
+	next, err := r.store.fresh()
+	if err != nil {
+		return err
+	}
+	old := r.store
+	r.store = next
+	return old.remove()
+}
+
+// compact swaps a store of many packs for one of few. Nothing is lost if it
+// cannot: the old one goes on working.
+func (r *Repo) compact(ctx context.Context) error {
+	if r.store.packs < maxPacks {
+		return nil
+	}
+	next, err := r.store.compacted(ctx)
+	if err != nil {
+		return explain("compact the cache of", r.remote, err)
+	}
+	old := r.store
+	r.store = next
+	return old.remove()
+}
