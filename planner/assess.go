@@ -1,0 +1,145 @@
+package planner
+
+import (
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// podCase is one pod of a workload, and what the commit means for it.
+type podCase struct {
+	pod        *corev1.Pod
+	current    bool // made from, or patched to, the wanted template
+	verdict    Verdict
+	reasons    []Reason
+	changes    []Change // to patch, when the verdict is in place
+	containers []string // to restart, sorted
+	progress   progress
+	turn       int
+	kept       string // why it stays as it is on purpose, "" if it does not
+}
+
+// assessor answers for the pods of one workload. Pods made from the same
+// template share one comparison, so that a workload's size costs nothing.
+type assessor struct {
+	want     Template
+	settings Settings
+	compared map[string]comparison
+}
+
+type comparison struct {
+	from    Template
+	equal   bool
+	changes []Change
+}
+
+// compare remembers by the key of the old template.
+func (a *assessor) compare(key string, from Template) comparison {
+	if c, ok := a.compared[key]; ok {
+		return c
+	}
+	c := comparison{from: from, equal: same(from, a.want)}
+	if !c.equal {
+		c.changes = changes(from, a.want)
+	}
+	if a.compared == nil {
+		a.compared = map[string]comparison{}
+	}
+	a.compared[key] = c
+	return c
+}
+
+// made is the template that a pod was made from, as its host knows it.
+type made struct {
+	key      string // tells templates of one workload apart
+	template Template
+	known    bool
+	foreign  string // why this pod cannot be updated in place whatever changed, "" if it can
+}
+
+func (a *assessor) assess(pod *corev1.Pod, m made) podCase {
+	c := podCase{pod: pod}
+	switch {
+	case m.foreign != "":
+		c.recreate(Reason{Rule: "host", Text: m.foreign})
+		return c
+	case !m.known:
+		c.recreate(Reason{Rule: "unknown-revision", Text: "the template that it was made from is not known any more"})
+		return c
+	}
+	compared := a.compare(m.key, m.template)
+	if compared.equal {
+		c.current = true
+		return c
+	}
+	c.verdict = Metadata // at least its revision label moves on
+	for _, change := range compared.changes {
+		a.apply(&c, compared.from, change)
+	}
+	c.containers = slices.Compact(slices.Sorted(slices.Values(c.containers)))
+	a.obey(&c)
+	return c
+}
+
+// apply asks the rules about one change of one pod.
+func (a *assessor) apply(c *podCase, from Template, change Change) {
+	question := asked{Change: change, from: from, to: a.want, pod: c.pod}
+	rule := judge(question)
+	if rule.Verdict == Recreate && satisfied(c.pod, change) {
+		return
+	}
+	c.changes = append(c.changes, change)
+	c.reasons = append(c.reasons, reason(rule, change))
+	c.verdict = max(c.verdict, rule.Verdict)
+	switch rule.ID {
+	case "image", "sidecar-image":
+		name, _ := change.Container()
+		c.containers = append(c.containers, name)
+	case "env-from-metadata":
+		c.containers = append(c.containers, readers(question)...)
+	}
+}
+
+// obey applies the update type to what the rules said.
+func (a *assessor) obey(c *podCase) {
+	switch {
+	case a.settings.Update == ReCreate:
+		c.recreate(Reason{Rule: "update-type", Text: "the update type is ReCreate"})
+	case a.settings.Update == InPlaceOnly && c.verdict == Recreate:
+		c.verdict = Refuse
+		c.reasons = append(c.reasons, Reason{Rule: "update-type", Text: "it needs a new pod, and the update type is InPlaceOnly"})
+	}
+	c.reasons = costliestFirst(c.reasons)
+}
+
+// costliestFirst puts what forced the verdict in front: the first reason is what people are told.
+func costliestFirst(reasons []Reason) []Reason {
+	sorted := slices.Clone(reasons)
+	slices.SortStableFunc(sorted, func(a, b Reason) int { return int(verdictOf(b.Rule)) - int(verdictOf(a.Rule)) })
+	return sorted
+}
+
+func verdictOf(id string) Verdict {
+	for i := range rules {
+		if rules[i].ID == id {
+			return rules[i].Verdict
+		}
+	}
+	return Refuse // a reason beside the table outranks it
+}
+
+func (c *podCase) recreate(why Reason) {
+	c.verdict, c.containers = Recreate, nil
+	c.reasons = append(c.reasons, why)
+}
+
+// satisfied reports whether the live pod has the new value already: a default
+// that a newer API server fills in everywhere is no change.
+func satisfied(pod *corev1.Pod, change Change) bool {
+	if change.Old != nil || change.New == nil || !strings.HasPrefix(change.Field, "spec.") {
+		return false
+	}
+	live := lookup(podJSON(pod), change.path)
+	return live != nil && jsonText(live) == jsonText(change.New)
+}

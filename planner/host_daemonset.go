@@ -1,0 +1,135 @@
+package planner
+
+import (
+	"strconv"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// daemonSet carries its pods itself. Its controller recreates pods of an old
+// revision unless the update strategy is OnDelete. So it is, while pods are
+// patched:
+//
+//  1. one write: new template and updateStrategy OnDelete; wait for its ControllerRevision
+//  2. patch each pod's images, controller-revision-hash and pod-template-generation;
+//     a pod that must be recreated is deleted in its turn
+//  3. give the strategy back, once no pod is kept at an old template on purpose
+//     and the controller counts the patched pods as updated
+type daemonSet struct {
+	object    *unstructured.Unstructured
+	strategy  map[string]any // rollingUpdate as Git has it
+	revisions []*unstructured.Unstructured
+	members   []*corev1.Pod
+	hold      bool
+}
+
+func newDaemonSet(r *rollout, snap Snapshot) *daemonSet {
+	d := &daemonSet{object: r.live.Object, revisions: snap.Owned[r.live.Object.GetUID()]}
+	d.strategy = mapAt(r.proof.Object.Object, "spec", "updateStrategy", "rollingUpdate")
+	d.members = active(snap.Pods[d.object.GetUID()])
+	d.hold = d.object.GetAnnotations()[AnnotationRollout] != ""
+	return d
+}
+
+func (d *daemonSet) String() string { return "daemonset/" + d.object.GetName() }
+
+func (d *daemonSet) replicas() int {
+	return numberAt(d.object.Object, 0, "status", "desiredNumberScheduled")
+}
+
+func (d *daemonSet) pods() []*corev1.Pod { return d.members }
+
+func (d *daemonSet) made(pod *corev1.Pod) made {
+	return madeFrom(d.revisions, pod.Labels[appsv1.ControllerRevisionHashLabelKey], hashOf)
+}
+
+func hashOf(revision *unstructured.Unstructured) string {
+	return revision.GetLabels()[appsv1.ControllerRevisionHashLabelKey]
+}
+
+func (d *daemonSet) before(a, b *podCase) bool {
+	if a.progress.available != b.progress.available {
+		return !a.progress.available
+	}
+	return a.pod.Spec.NodeName < b.pod.Spec.NodeName
+}
+
+func (d *daemonSet) keeps(*corev1.Pod) string { return "" }
+
+func (d *daemonSet) partition() *Amount { return nil }
+
+func (d *daemonSet) byOrdinal() bool { return false }
+
+func (d *daemonSet) maxUnavailable() *Amount { return amountAt(d.strategy, "maxUnavailable") }
+
+func (d *daemonSet) floor() int { return 1 }
+
+func (d *daemonSet) surges() bool {
+	surge := amountAt(d.strategy, "maxSurge")
+	return surge != nil && surge.Value > 0
+}
+
+func (d *daemonSet) steps(r *rollout) []Step {
+	if r.held != "" {
+		return nil
+	}
+	if strategyOf(r) == "OnDelete" {
+		return onDelete(r, d.applyStep(r, false), d.patch(r))
+	}
+	if r.native || r.current() == len(r.cases) {
+		if d.hold && !counted(r, "updatedNumberScheduled") {
+			r.waits = "for the DaemonSet's controller to count the patched pods"
+			return nil
+		}
+		return steps(d.applyStep(r, false))
+	}
+	if apply := d.applyStep(r, true); apply != nil {
+		r.waits = "for the DaemonSet's controller to see its new template"
+		return steps(apply)
+	}
+	if !observed(d.object) || d.hash(r) == "" {
+		r.waits = "for the DaemonSet's controller to see its new template"
+		return nil
+	}
+	return steps(r.podStep(d.patch(r)))
+}
+
+// hash is the label of the ControllerRevision that holds the wanted template.
+func (d *daemonSet) hash(r *rollout) string {
+	for _, o := range d.revisions {
+		if same(templateOf(mapAt(o.Object, "data")), r.want) {
+			return hashOf(o)
+		}
+	}
+	return ""
+}
+
+func (d *daemonSet) patch(r *rollout) func(podCase) Action {
+	hash := d.hash(r)
+	labels := map[string]any{appsv1.ControllerRevisionHashLabelKey: hash}
+	if n, err := strconv.Atoi(d.object.GetAnnotations()[appsv1.DeprecatedTemplateGeneration]); err == nil {
+		labels[appsv1.DeprecatedTemplateGeneration] = strconv.Itoa(n)
+	}
+	return func(c podCase) Action { return patchPod(c, r.commit.ID, r.want, labels, hash) }
+}
+
+// applyStep applies Git's text, with or without the hold, if the live object differs.
+func (d *daemonSet) applyStep(r *rollout, hold bool) Step {
+	except := [][]string{holdPath}
+	if hold {
+		except = append(except, []string{"spec", "updateStrategy"})
+	}
+	if d.hold == hold && !differs(d.object.Object, r.proof.Object.Object, except...) {
+		return nil
+	}
+	body := r.applyBody()
+	text := "apply " + r.manifest.Ref.String()
+	if hold {
+		body = with(body, map[string]any{"type": "OnDelete"}, "spec", "updateStrategy")
+		body = with(body, "in-place", holdPath...)
+		text += ", with updateStrategy OnDelete while pods are patched"
+	}
+	return Step{r.apply("apply", body, text)}
+}

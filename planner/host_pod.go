@@ -1,0 +1,126 @@
+package planner
+
+import (
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// barePodHost is a Pod that Git names itself. What it was made from is the live
+// pod: the proof, a dry-run create, went through the same admission, so both have
+// the same additions and the rest is the difference. Nobody makes it anew but
+// situ: recreating is deleting it, and creating it once it is gone.
+type barePodHost struct {
+	object *unstructured.Unstructured
+	pod    []*corev1.Pod
+	ended  bool
+	going  bool
+}
+
+func newBarePod(r *rollout, snap Snapshot) *barePodHost {
+	h := &barePodHost{object: r.live.Object, going: r.live.Object.GetDeletionTimestamp() != nil}
+	for _, pod := range snap.Pods[h.object.GetUID()] {
+		h.ended = pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+	}
+	h.pod = active(snap.Pods[h.object.GetUID()])
+	return h
+}
+
+func (h *barePodHost) String() string { return "pod/" + h.object.GetName() }
+
+func (h *barePodHost) replicas() int {
+	if h.ended {
+		return 0
+	}
+	return 1
+}
+
+func (h *barePodHost) pods() []*corev1.Pod { return h.pod }
+
+func (h *barePodHost) made(*corev1.Pod) made {
+	return made{key: "live", template: plain(ownPart(h.object.Object)), known: true}
+}
+
+func (h *barePodHost) before(a, b *podCase) bool { return false }
+
+func (h *barePodHost) keeps(*corev1.Pod) string { return "" }
+
+func (h *barePodHost) partition() *Amount { return nil }
+
+func (h *barePodHost) byOrdinal() bool { return false }
+
+func (h *barePodHost) maxUnavailable() *Amount { return &Amount{Value: 1} }
+
+func (h *barePodHost) floor() int { return 1 }
+
+func (h *barePodHost) surges() bool { return false }
+
+func (h *barePodHost) steps(r *rollout) []Step {
+	if h.going {
+		r.waits = "for the old pod to go"
+		return nil
+	}
+	if r.held != "" {
+		return nil
+	}
+	return steps(r.podStep(func(c podCase) Action {
+		return patchPod(c, r.commit.ID, r.want, nil, revision(r.want))
+	}))
+}
+
+// barePod takes a pod as a template: what Git, or admission for it, decided.
+// Where it runs and which token volume it got is the cluster's business.
+func barePod(object map[string]any) map[string]any {
+	spec := without(mapAt(object, "spec"), "nodeName")
+	if volumes, ok := spec["volumes"].([]any); ok {
+		spec["volumes"] = slices.DeleteFunc(slices.Clone(volumes), isToken)
+	}
+	for _, list := range []string{"containers", "initContainers"} {
+		if containers, ok := spec[list].([]any); ok {
+			spec[list] = withoutTokens(containers)
+		}
+	}
+	return map[string]any{"metadata": without(mapAt(object, "metadata"), podServerFields...), "spec": spec}
+}
+
+// podServerFields are what the server and situ write into a pod's metadata.
+var podServerFields = append([]string{"name", "namespace", "ownerReferences"}, serverFields...)
+
+// ownPart is a live pod as a template. An annotation of situ's own is no field of it.
+func ownPart(object map[string]any) map[string]any {
+	t := barePod(object)
+	metadata := mapAt(t, "metadata")
+	if annotations := without(mapAt(metadata, "annotations"), AnnotationState); len(annotations) > 0 {
+		metadata["annotations"] = annotations
+	} else {
+		delete(metadata, "annotations")
+	}
+	return t
+}
+
+const tokenVolume = "kube-api-access-"
+
+func isToken(volume any) bool {
+	v, _ := volume.(map[string]any)
+	return strings.HasPrefix(textAt(v, "name"), tokenVolume)
+}
+
+func withoutTokens(containers []any) []any {
+	clean := make([]any, len(containers))
+	for i, item := range containers {
+		container, _ := item.(map[string]any)
+		clean[i] = container
+		mounts, ok := container["volumeMounts"].([]any)
+		if !ok {
+			continue
+		}
+		own := without(container, "volumeMounts")
+		if rest := slices.DeleteFunc(slices.Clone(mounts), isToken); len(rest) > 0 {
+			own["volumeMounts"] = rest
+		}
+		clean[i] = own
+	}
+	return clean
+}

@@ -1,0 +1,154 @@
+package planner
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// patchPod is the one PATCH that brings a pod to a template: images, metadata,
+// revision labels and the mark of what must be proven, all or nothing.
+func patchPod(c podCase, commit string, want Template, labels map[string]any, revision string) Action {
+	body := map[string]any{}
+	annotations := map[string]any{}
+	labelPatch := map[string]any{}
+	for k, v := range labels {
+		labelPatch[k] = v
+	}
+	images := map[string]string{}
+	for _, change := range c.changes {
+		patchChange(c, change, body, labelPatch, annotations, images)
+	}
+	for _, name := range c.containers {
+		if _, imageChanged := images[name]; !imageChanged {
+			images[name], _ = aliasOf(c.pod, name)
+		}
+	}
+	annotations[AnnotationState] = jsonText(markFor(c, commit, revision))
+	body["metadata"] = map[string]any{"uid": string(c.pod.UID), "labels": labelPatch, "annotations": annotations}
+	patchImages(body, want, images)
+	return Action{
+		Name: "patch", Mode: StrategicPatch, Ref: podRef(c.pod), UID: c.pod.UID, Generation: c.pod.Generation,
+		Body: body, Text: patchText(c),
+	}
+}
+
+// patchChange translates one change into the patch. Reordered lists and fields
+// of plain metadata other than labels and annotations need no patch.
+func patchChange(c podCase, change Change, body, labels, annotations map[string]any, images map[string]string) {
+	if change.Reordered {
+		return
+	}
+	last := change.path[len(change.path)-1].key
+	switch {
+	case change.path[0].key == "metadata" && len(change.path) == 3 && change.path[1].key == "labels":
+		labels[last] = change.New // nil removes it
+	case change.path[0].key == "metadata" && len(change.path) == 3 && change.path[1].key == "annotations":
+		annotations[last] = change.New
+	case last == "image":
+		name, _ := change.Container()
+		images[name], _ = change.New.(string)
+	case change.Field == "spec.activeDeadlineSeconds":
+		specOf(body)["activeDeadlineSeconds"] = change.New
+	case change.Field == "spec.tolerations":
+		specOf(body)["tolerations"] = mergedTolerations(c.pod, change)
+	}
+}
+
+func specOf(body map[string]any) map[string]any {
+	if body["spec"] == nil {
+		body["spec"] = map[string]any{}
+	}
+	return body["spec"].(map[string]any)
+}
+
+// mergedTolerations keeps what the live pod has (admission adds some) and
+// appends what is new.
+func mergedTolerations(pod *corev1.Pod, change Change) []any {
+	live, _ := at(podJSON(pod), "spec", "tolerations").([]any)
+	merged, _ := clone(live).([]any)
+	had, _ := change.Old.([]any)
+	wanted, _ := change.New.([]any)
+	return append(merged, wanted[len(had):]...)
+}
+
+func patchImages(body map[string]any, want Template, images map[string]string) {
+	for _, container := range containersOf(want) {
+		image, touched := images[container.name]
+		if !touched {
+			continue
+		}
+		list := "containers"
+		if container.init {
+			list = "initContainers"
+		}
+		items, _ := specOf(body)[list].([]any)
+		specOf(body)[list] = append(items, map[string]any{"name": container.name, "image": image})
+	}
+}
+
+// markFor records the containers that must go away. What an earlier update has
+// not proven yet stays to be proven.
+func markFor(c podCase, commit, revision string) Mark {
+	mark := Mark{Version: 1, Commit: commit, Revision: revision, Restart: map[string]string{}}
+	earlier := markOf(c.pod)
+	for name, id := range earlier.Restart {
+		if !proven(c.pod, name, id) {
+			mark.Restart[name] = id
+		}
+	}
+	for _, name := range c.containers {
+		if _, pending := mark.Restart[name]; pending {
+			continue
+		}
+		mark.Restart[name] = ""
+		if status := containerStatus(c.pod, name); status != nil {
+			mark.Restart[name] = status.ContainerID
+		}
+	}
+	return mark
+}
+
+func patchText(c podCase) string {
+	if len(c.containers) == 0 {
+		return fmt.Sprintf("patch pod/%s; nothing restarts", c.pod.Name)
+	}
+	return fmt.Sprintf("patch pod/%s; restarts %s in place", c.pod.Name, strings.Join(c.containers, ", "))
+}
+
+func podRef(pod *corev1.Pod) Ref {
+	return Ref{APIVersion: "v1", Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name}
+}
+
+func deletePod(c podCase) Action {
+	return Action{
+		Name: "delete", Mode: Delete, Ref: podRef(c.pod), UID: c.pod.UID,
+		Text: fmt.Sprintf("delete pod/%s; its controller makes it anew", c.pod.Name),
+	}
+}
+
+// podJSON is a pod in the shape of a template. It costs a conversion, so the
+// hot path does without.
+func podJSON(pod *corev1.Pod) map[string]any {
+	object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(pod)
+	if err != nil {
+		panic("a pod is JSON: " + err.Error())
+	}
+	return object
+}
+
+// revisionData is the body of a ControllerRevision that remembers a template.
+func revisionData(t Template) map[string]any {
+	var data map[string]any
+	content, err := json.Marshal(map[string]any{"spec": map[string]any{"template": t}})
+	if err == nil {
+		err = json.Unmarshal(content, &data)
+	}
+	if err != nil {
+		panic("a template is JSON: " + err.Error())
+	}
+	return data
+}

@@ -1,0 +1,140 @@
+package planner
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// Mark is what a pod remembers of its last update in place, in AnnotationState.
+// It is written in the same patch as the update, so neither can be lost alone.
+type Mark struct {
+	Version  int               `json:"v"`
+	Commit   string            `json:"commit"`
+	Revision string            `json:"revision"`
+	Restart  map[string]string `json:"restart,omitempty"` // container -> the containerID that must go away
+}
+
+func markOf(pod *corev1.Pod) Mark {
+	var mark Mark
+	if err := json.Unmarshal([]byte(pod.Annotations[AnnotationState]), &mark); err != nil {
+		return Mark{} // nobody's or spoilt: nothing to prove
+	}
+	return mark
+}
+
+// progress is how far a live pod is, by its own word.
+type progress struct {
+	available bool
+	broken    bool      // by the kubelet's word it will not come up as it is
+	text      string    // what it waits for, or why it is broken
+	wake      time.Time // when it becomes available if nothing happens
+}
+
+// brokenReasons are the kubelet's words for a container that does not start by
+// itself (pkg/kubelet/images and kuberuntime, Kubernetes 1.37). ErrImagePull is
+// left out: it is the first try, and ImagePullBackOff follows if it stays.
+var brokenReasons = []string{
+	"ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "ImageInspectError",
+	"CrashLoopBackOff", "CreateContainerConfigError", "CreateContainerError", "RunContainerError",
+}
+
+// progressOf asks: does every restarted container run anew, and is the pod
+// ready for as long as it must be?
+func progressOf(pod *corev1.Pod, now time.Time, minReady time.Duration) progress {
+	if text := brokenContainer(pod); text != "" {
+		return progress{broken: true, text: text}
+	}
+	mark := markOf(pod)
+	for _, name := range union(mark.Restart, nil) {
+		if !proven(pod, name, mark.Restart[name]) {
+			return progress{text: fmt.Sprintf("container %s has not restarted yet", name)}
+		}
+	}
+	since, ready := readySince(pod)
+	if !ready {
+		return progress{text: notReady(pod)}
+	}
+	if wait := since.Add(minReady); minReady > 0 && now.Before(wait) {
+		return progress{text: fmt.Sprintf("ready, but not for %s yet", minReady), wake: wait}
+	}
+	return progress{available: true}
+}
+
+// proven holds once a new container runs in place of the recorded one, on the
+// image that the pod's spec names. The image's id proves nothing: two tags may
+// share it. A runtime may also call a shared image by its other name, so the
+// kubelet's word that it has seen this spec counts as much as the name.
+func proven(pod *corev1.Pod, container, before string) bool {
+	status := containerStatus(pod, container)
+	if status == nil || status.State.Running == nil || status.ContainerID == before {
+		return false
+	}
+	seen := pod.Generation > 0 && pod.Status.ObservedGeneration >= pod.Generation
+	return seen || sameName(status.Image, liveImage(pod, container))
+}
+
+func brokenContainer(pod *corev1.Pod) string {
+	for _, list := range [][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses} {
+		for i := range list {
+			waiting := list[i].State.Waiting
+			if waiting != nil && slices.Contains(brokenReasons, waiting.Reason) {
+				return clip(fmt.Sprintf("container %s: %s: %s", list[i].Name, waiting.Reason, waiting.Message))
+			}
+		}
+	}
+	return ""
+}
+
+func readySince(pod *corev1.Pod) (time.Time, bool) {
+	for i := range pod.Status.Conditions {
+		c := &pod.Status.Conditions[i]
+		if c.Type == corev1.PodReady {
+			return c.LastTransitionTime.Time, c.Status == corev1.ConditionTrue
+		}
+	}
+	return time.Time{}, false
+}
+
+func notReady(pod *corev1.Pod) string {
+	for i := range pod.Status.Conditions {
+		c := &pod.Status.Conditions[i]
+		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
+			return clip("not scheduled: " + c.Message)
+		}
+	}
+	for i := range pod.Status.ContainerStatuses {
+		status := &pod.Status.ContainerStatuses[i]
+		if status.State.Waiting != nil {
+			return fmt.Sprintf("container %s: %s", status.Name, status.State.Waiting.Reason)
+		}
+		if !status.Ready {
+			return fmt.Sprintf("container %s is not ready", status.Name)
+		}
+	}
+	return "not ready"
+}
+
+// clip bounds text that comes from outside.
+func clip(text string) string {
+	const most = 300
+	if len(text) <= most {
+		return text
+	}
+	return text[:most] + "..."
+}
+
+// active are the pods that count: neither ended nor on their way out.
+func active(pods []*corev1.Pod) []*corev1.Pod {
+	var some []*corev1.Pod
+	for _, pod := range pods {
+		ended := pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+		if !ended && pod.DeletionTimestamp == nil {
+			some = append(some, pod)
+		}
+	}
+	return some
+}

@@ -1,0 +1,113 @@
+package planner
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// A ReplicaSet does not remember what its pods were made from once its template
+// changes, so situ does: one ControllerRevision per template, owned by the
+// workload and named after it. StatefulSets and DaemonSets keep such records
+// themselves.
+
+// records are the ControllerRevisions of a workload by the revision they hold.
+type records map[string]*unstructured.Unstructured
+
+func recordsOf(owned []*unstructured.Unstructured) records {
+	found := records{}
+	for _, o := range owned {
+		if o.GetKind() == "ControllerRevision" {
+			found[o.GetLabels()[LabelRevision]] = o
+		}
+	}
+	return found
+}
+
+// record makes the ControllerRevision of a template.
+func (r *rollout) record(t Template, name string) Action {
+	owner := r.live.Object
+	metadata := map[string]any{
+		"name":      r.manifest.Name + "-situ-" + name,
+		"namespace": r.manifest.Namespace,
+		"labels":    map[string]any{LabelRevision: name},
+		"ownerReferences": []any{map[string]any{
+			"apiVersion": r.manifest.APIVersion, "kind": r.manifest.Kind, "name": r.manifest.Name,
+			"uid": string(owner.GetUID()), "controller": true, "blockOwnerDeletion": true,
+		}},
+	}
+	ref := Ref{APIVersion: "apps/v1", Kind: "ControllerRevision", Namespace: r.manifest.Namespace, Name: metadata["name"].(string)}
+	body := map[string]any{
+		"apiVersion": ref.APIVersion, "kind": ref.Kind, "metadata": metadata,
+		"revision": int64(1), "data": revisionData(t),
+	}
+	return Action{Name: "record", Mode: CreateOnly, Ref: ref, Body: body, Text: "remember the template of " + r.manifest.Ref.String()}
+}
+
+// set is a ReplicaSet that carries pods, and the records of what it carried before.
+type set struct {
+	object  *unstructured.Unstructured
+	records records
+}
+
+func (s set) template() Template { return templateOf(s.object.Object) }
+
+// revision is the label that pods made now get, "" before situ came.
+func (s set) revision() string {
+	return textAt(s.object.Object, "spec", "template", "metadata", "labels", LabelRevision)
+}
+
+func (s set) base() string { return s.object.GetAnnotations()[AnnotationBaseRevision] }
+
+// made finds the template that one of its pods was made from or last patched to.
+func (s set) made(pod *corev1.Pod) made {
+	label := pod.Labels[LabelRevision]
+	if label == s.revision() && (label != "" || s.base() == "") {
+		return made{key: string(s.object.GetUID()) + "/now", template: s.template(), known: true}
+	}
+	if label == "" {
+		label = s.base()
+	}
+	if record, ok := s.records[label]; ok {
+		return made{key: label, template: templateOf(mapAt(record.Object, "data")), known: true}
+	}
+	return made{}
+}
+
+// recordOld remembers what the set's pods were made from, before its template changes.
+func (s set) recordOld(r *rollout) Step {
+	name := s.revision()
+	if name == "" {
+		name = revision(s.template())
+	}
+	if _, known := s.records[name]; known {
+		return nil
+	}
+	return Step{r.record(s.template(), name)}
+}
+
+// forget deletes records that no pod needs, but for the newest few.
+func (s set) forget(r *rollout, keep int) Step {
+	used := map[string]bool{s.revision(): true, s.base(): true}
+	for i := range r.cases {
+		used[r.cases[i].pod.Labels[LabelRevision]] = true
+	}
+	var spare []*unstructured.Unstructured
+	for _, name := range union(s.records, nil) {
+		if !used[name] {
+			spare = append(spare, s.records[name])
+		}
+	}
+	slices.SortStableFunc(spare, func(a, b *unstructured.Unstructured) int {
+		return b.GetCreationTimestamp().Compare(a.GetCreationTimestamp().Time)
+	})
+	var step Step
+	for i := keep; i < len(spare); i++ {
+		step = append(step, Action{
+			Name: "forget", Mode: Delete, UID: spare[i].GetUID(), Text: "forget a template that no pod has",
+			Ref: Ref{APIVersion: "apps/v1", Kind: "ControllerRevision", Namespace: spare[i].GetNamespace(), Name: spare[i].GetName()},
+		})
+	}
+	return step
+}

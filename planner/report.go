@@ -1,0 +1,102 @@
+package planner
+
+import (
+	"fmt"
+	"slices"
+	"time"
+)
+
+// report writes what was decided into the plan.
+func (r *rollout) report(plan *WorkloadPlan, wake *time.Time) {
+	plan.Budget = r.budget
+	for i := range r.cases {
+		c := &r.cases[i]
+		plan.Pods = append(plan.Pods, r.podPlan(c))
+		plan.Verdict = max(plan.Verdict, c.verdict)
+		plan.Containers = append(plan.Containers, c.containers...)
+		for _, reason := range c.reasons {
+			if !slices.Contains(plan.Reasons, reason) {
+				plan.Reasons = append(plan.Reasons, reason)
+			}
+		}
+		if w := c.progress.wake; !w.IsZero() && (wake.IsZero() || w.Before(*wake)) {
+			*wake = w
+		}
+	}
+	plan.Containers = slices.Compact(slices.Sorted(slices.Values(plan.Containers)))
+	plan.State, plan.Text = r.state(len(plan.Steps) > 0)
+}
+
+func (r *rollout) podPlan(c *podCase) PodPlan {
+	p := PodPlan{
+		Name: c.pod.Name, UID: c.pod.UID, Verb: c.verdict, Turn: c.turn, Reasons: c.reasons,
+		Done: c.current && c.progress.available, State: Progressing, Text: c.progress.text,
+	}
+	switch {
+	case p.Done:
+		p.State = Settled
+	case c.verdict == Refuse:
+		p.State = Failed
+	case c.kept != "":
+		p.State, p.Text = Held, c.kept
+	case c.progress.broken && c.current:
+		p.State = Failed
+	}
+	return p
+}
+
+// state is how far the workload is.
+//
+//	refused, or an updated pod is broken          failed
+//	something was decided, or is on the way       progressing
+//	the host's own controller gave up             failed
+//	pods are kept as they are on purpose          held
+func (r *rollout) state(acting bool) (State, string) {
+	kept, missing := 0, max(0, r.budget.Replicas-len(r.cases))
+	var waiting string
+	for i := range r.cases {
+		c := &r.cases[i]
+		switch {
+		case c.verdict == Refuse:
+			return Failed, "refused: " + c.reasons[0].Text
+		case c.kept != "":
+			kept++
+		case !c.progress.available && waiting == "":
+			waiting = "pod " + c.pod.Name + ": " + c.progress.text
+		}
+	}
+	switch {
+	case acting:
+		return Progressing, "updating"
+	case r.stopped != "":
+		return Failed, r.stopped
+	case r.live.Health.Status == "Failed":
+		return Failed, r.live.Health.Text
+	case r.waits != "":
+		return Progressing, r.waits
+	case waiting != "":
+		return Progressing, waiting
+	case missing > 0:
+		return Progressing, fmt.Sprintf("%d of %d pods are not there yet", missing, r.budget.Replicas)
+	case r.pending() > 0 && r.budget.MaxUnavailable == 0 && !r.native:
+		return Held, "maxUnavailable 0 leaves no room for a restart"
+	case r.pending() > 0:
+		return Progressing, fmt.Sprintf("%d pods to go", r.pending())
+	case r.held != "":
+		return Held, r.held
+	case kept > 0:
+		return Held, fmt.Sprintf("%d pods %s", kept, r.keptWhy())
+	case r.live.Health.Status == "InProgress":
+		return Progressing, r.live.Health.Text
+	}
+	return Settled, ""
+}
+
+func (r *rollout) keptWhy() string {
+	for i := range r.cases {
+		if r.cases[i].kept != "" {
+			return r.cases[i].kept
+		}
+	}
+	return ""
+}
