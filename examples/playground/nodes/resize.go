@@ -1,0 +1,106 @@
+package nodes
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+)
+
+// Resize is what becomes of a change of cpu or memory.
+type Resize string
+
+// The outcomes. The zero value carries a resize out if the node is big enough.
+const (
+	Done       Resize = ""
+	Deferred   Resize = "Deferred"
+	Infeasible Resize = "Infeasible"
+)
+
+// resizing is what the kubelet decided about the pod's resize, if there is one.
+type resizing struct {
+	outcome Resize
+	message string
+}
+
+func (r resizing) refused() bool { return r.outcome != Done }
+
+// resize decides about the whole pod: its containers are resized together or
+// not at all.
+func (t *turn) resize() resizing {
+	if !t.resizePending() {
+		return resizing{}
+	}
+	if asked := Resize(t.pod.Annotations[AnnotationResize]); asked == Deferred || asked == Infeasible {
+		return resizing{asked, "Node didn't have enough resource: as the pod's annotation asks"}
+	}
+	if ordered := t.kubelet.orders.resizes(); ordered != Done {
+		return resizing{ordered, "Node didn't have enough resource: as the test asks"}
+	}
+	for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory} {
+		room, wanted := capacity[name], t.requested(name)
+		if wanted > room.MilliValue() {
+			return resizing{Infeasible, fmt.Sprintf("Node didn't have enough capacity: %s, requested: %d, capacity: %d", name, wanted, room.MilliValue())}
+		}
+	}
+	return resizing{}
+}
+
+func (t *turn) resizePending() bool {
+	for _, spec := range t.pod.Spec.InitContainers {
+		if status := statusOf(t.pod.Status.InitContainerStatuses, spec.Name); sidecar(spec) && status != nil && differs(spec, *status) {
+			return true
+		}
+	}
+	for _, spec := range t.pod.Spec.Containers {
+		if status := statusOf(t.pod.Status.ContainerStatuses, spec.Name); status != nil && differs(spec, *status) {
+			return true
+		}
+	}
+	return false
+}
+
+// requested is what the pod asks for, in thousandths.
+func (t *turn) requested(name corev1.ResourceName) int64 {
+	var sum int64
+	for _, spec := range t.pod.Spec.Containers {
+		amount := spec.Resources.Requests[name]
+		sum += amount.MilliValue()
+	}
+	return sum
+}
+
+// restarts tells whether a resize that is carried out restarts the container.
+func (r resizing) restarts(spec corev1.Container, status corev1.ContainerStatus) bool {
+	if r.refused() || !differs(spec, status) {
+		return false
+	}
+	for _, policy := range spec.ResizePolicy {
+		if policy.RestartPolicy == corev1.RestartContainer && amountDiffers(policy.ResourceName, spec, status) {
+			return true
+		}
+	}
+	return false
+}
+
+func differs(spec corev1.Container, status corev1.ContainerStatus) bool {
+	return amountDiffers(corev1.ResourceCPU, spec, status) || amountDiffers(corev1.ResourceMemory, spec, status)
+}
+
+func amountDiffers(name corev1.ResourceName, spec corev1.Container, status corev1.ContainerStatus) bool {
+	if status.Resources == nil {
+		return false // it has not been started yet
+	}
+	wantedRequest, wantedLimit := spec.Resources.Requests[name], spec.Resources.Limits[name]
+	return wantedRequest.Cmp(status.Resources.Requests[name]) != 0 || wantedLimit.Cmp(status.Resources.Limits[name]) != 0
+}
+
+// allocate gives the container what its spec asks for.
+func allocate(spec corev1.Container, status *corev1.ContainerStatus) {
+	wanted := corev1.ResourceRequirements{Requests: spec.Resources.Requests, Limits: spec.Resources.Limits}
+	if status.Resources != nil && equality.Semantic.DeepEqual(*status.Resources, wanted) {
+		return
+	}
+	status.Resources = wanted.DeepCopy()
+	status.AllocatedResources = spec.Resources.Requests.DeepCopy()
+}
