@@ -1,0 +1,148 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/go-logr/logr"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
+)
+
+// place is what one cache covers: a resource in one namespace, or a
+// cluster-scoped resource.
+type place struct {
+	resource  schema.GroupVersionResource
+	namespace string
+}
+
+var (
+	podResource      = schema.GroupVersionResource{Version: "v1", Resource: "pods"}
+	replicaSets      = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "replicasets"}
+	revisions        = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "controllerrevisions"}
+	wholeResources   = map[schema.GroupVersionResource]bool{replicaSets: true, revisions: true, deployments: true, statefulSets: true, daemonSets: true}
+	deployments      = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
+	statefulSets     = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "statefulsets"}
+	daemonSets       = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "daemonsets"}
+	ownedByWorkloads = []schema.GroupVersionResource{replicaSets, revisions, podResource}
+)
+
+// isWorkload says whether objects of a resource hold pods.
+func isWorkload(resource schema.GroupVersionResource) bool {
+	return resource == podResource || resource != revisions && wholeResources[resource]
+}
+
+// caches are the watches of one client. Each is started when first needed, and
+// runs until the client ends or its resource is no longer served.
+type caches struct {
+	start   func(*watched)
+	running sync.WaitGroup
+	mu      sync.Mutex
+	open    map[place]*watched
+	from    sources
+	adopt   func([]metav1.ManagedFieldsEntry) bool
+	observe func(event)
+}
+
+func newCaches(life context.Context, from sources, adopt func([]metav1.ManagedFieldsEntry) bool, observe func(event)) *caches {
+	c := &caches{open: map[place]*watched{}, from: from, adopt: adopt, observe: observe}
+	life = klog.NewContext(life, logr.Discard()) // its faults are ours to tell, once
+	c.start = func(w *watched) {
+		ctx, stop := context.WithCancel(life)
+		w.stop = stop
+		c.running.Go(func() { w.informer.RunWithContext(ctx) })
+	}
+	return c
+}
+
+// wait returns when every cache has ended.
+func (c *caches) wait() { c.running.Wait() }
+
+// ensure starts the caches of the places that have none, and waits until each
+// holds what the server has. Places that the server has no longer are given back.
+func (c *caches) ensure(ctx context.Context, places []place) (gone []place, err error) {
+	var waiting []*watched
+	c.mu.Lock()
+	for _, at := range places {
+		w := c.open[at]
+		if w == nil {
+			w = newWatched(at, c.from, c.adopt, c.observe)
+			c.open[at] = w
+			c.start(w)
+		}
+		waiting = append(waiting, w)
+	}
+	c.mu.Unlock()
+	var faults []error
+	for _, w := range waiting {
+		err := w.await(ctx)
+		if errors.Is(err, errNotServed) {
+			c.drop(w.place)
+			gone = append(gone, w.place)
+			continue
+		}
+		faults = append(faults, err)
+	}
+	return gone, errors.Join(faults...)
+}
+
+// drop ends the cache of a resource that the server has no longer.
+func (c *caches) drop(at place) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if w := c.open[at]; w != nil {
+		w.stop()
+		delete(c.open, at)
+	}
+}
+
+func (c *caches) at(at place) *watched {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.open[at]
+}
+
+// sortedPlaces puts places in an order that errors can rely on.
+func sortedPlaces(places iter.Seq[place]) []place {
+	return slices.SortedFunc(places, func(a, b place) int { return strings.Compare(a.String(), b.String()) })
+}
+
+// find gives the object of that name, or nil: there is none, or no cache for it.
+func (c *caches) find(at place, name string) *sighting {
+	w := c.at(at)
+	if w == nil {
+		return nil
+	}
+	key := name
+	if at.namespace != "" {
+		key = at.namespace + "/" + name
+	}
+	stored, ok, err := w.informer.GetIndexer().GetByKey(key)
+	if err != nil || !ok {
+		return nil
+	}
+	return stored.(*sighting)
+}
+
+// owned gives the objects of a place that have that controller.
+func (c *caches) owned(at place, owner types.UID) []*sighting {
+	w := c.at(at)
+	if w == nil {
+		return nil
+	}
+	stored, err := w.informer.GetIndexer().ByIndex(ownerIndex, string(owner))
+	if err != nil {
+		return nil // impossible: every cache has the index
+	}
+	found := make([]*sighting, 0, len(stored))
+	for _, object := range stored {
+		found = append(found, object.(*sighting))
+	}
+	return found
+}

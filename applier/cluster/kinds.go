@@ -1,0 +1,114 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+	"situ.gitops/planner"
+)
+
+// kind is how the API server serves one kind.
+type kind struct {
+	resource   schema.GroupVersionResource
+	namespaced bool
+}
+
+// Kinds that are not served send no event when they come, so they are asked for
+// again, less and less often.
+const (
+	firstAskAgain = 500 * time.Millisecond
+	lastAskAgain  = 30 * time.Second
+)
+
+// kinds answers which kinds the server has. It asks for those groups and
+// versions only that somebody wants to know about, and once.
+type kinds struct {
+	server rest.Interface
+	mu     sync.Mutex
+	groups map[schema.GroupVersion]*group
+}
+
+type group struct {
+	kinds    map[string]kind
+	askAgain time.Time // not before
+	delay    time.Duration
+}
+
+func newKinds(server rest.Interface) *kinds {
+	return &kinds{server: server, groups: map[schema.GroupVersion]*group{}}
+}
+
+// lookup says how a kind is served, and false if it is not, or not yet.
+func (k *kinds) lookup(ctx context.Context, ref planner.Ref) (kind, bool, error) {
+	version, err := schema.ParseGroupVersion(ref.APIVersion)
+	if err != nil {
+		return kind{}, false, nil // nothing is served under a name that cannot be one
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	known := k.groups[version]
+	if known == nil {
+		known = &group{delay: firstAskAgain}
+		k.groups[version] = known
+	}
+	if found, ok := known.kinds[ref.Kind]; ok {
+		return found, true, nil
+	}
+	if time.Now().Before(known.askAgain) {
+		return kind{}, false, nil
+	}
+	if known.kinds, err = k.ask(ctx, version); err != nil {
+		return kind{}, false, err
+	}
+	known.askAgain = time.Now().Add(known.delay)
+	known.delay = min(2*known.delay, lastAskAgain)
+	found, ok := known.kinds[ref.Kind]
+	return found, ok, nil
+}
+
+// forget makes the next lookups ask again: kinds came or went.
+func (k *kinds) forget(version schema.GroupVersion) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	delete(k.groups, version)
+}
+
+// impatient makes the next lookups of kinds that were not served ask at once.
+func (k *kinds) impatient() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, group := range k.groups {
+		group.askAgain, group.delay = time.Time{}, firstAskAgain
+	}
+}
+
+func (k *kinds) ask(ctx context.Context, version schema.GroupVersion) (map[string]kind, error) {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	path := "/apis/" + version.String()
+	if version.Group == "" {
+		path = "/api/" + version.Version
+	}
+	var list metav1.APIResourceList
+	err := k.server.Get().AbsPath(path).Do(ctx).Into(&list)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("ask which kinds %s has: %w", version, err)
+	}
+	found := make(map[string]kind, len(list.APIResources))
+	for _, resource := range list.APIResources {
+		if !strings.Contains(resource.Name, "/") { // not a subresource
+			found[resource.Kind] = kind{resource: version.WithResource(resource.Name), namespaced: resource.Namespaced}
+		}
+	}
+	return found, nil
+}

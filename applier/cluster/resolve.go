@@ -1,0 +1,142 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"situ.gitops/planner"
+)
+
+// Resolve settles what only the cluster knows: which kinds live in a namespace,
+// and which are not served. Namespaces are filled in or taken away, fields that
+// only a server may set are dropped, and a kind that neither the cluster nor a
+// CustomResourceDefinition of the same commit has becomes a problem.
+// Call it before Snapshot; the commit that is handed in stays as it is.
+func (c *Client) Resolve(ctx context.Context, commit planner.Commit) (planner.Commit, error) {
+	coming := comingKinds(commit)
+	resolved := planner.Commit{ID: commit.ID, Problems: append([]planner.Problem(nil), commit.Problems...)}
+	places := map[planner.Ref]planner.Origin{}
+	for _, manifest := range commit.Manifests {
+		served, ok, err := c.kinds.lookup(ctx, manifest.Ref)
+		if err != nil {
+			return planner.Commit{}, err
+		}
+		namespaced := served.namespaced
+		if !ok {
+			if namespaced, ok = coming[[2]string{manifest.APIVersion, manifest.Kind}]; !ok {
+				resolved.Problems = append(resolved.Problems, unknownKind(manifest))
+				continue
+			}
+		}
+		manifest = c.inPlace(manifest, namespaced)
+		if first, ok := places[manifest.Ref]; ok {
+			resolved.Problems = append(resolved.Problems, planner.Problem{Origin: manifest.Origin, Text: fmt.Sprintf(
+				"%s is in %s already, once the default namespace is filled in; keep one of them", manifest.Ref, first)})
+			continue
+		}
+		places[manifest.Ref] = manifest.Origin
+		resolved.Manifests = append(resolved.Manifests, manifest)
+	}
+	return resolved, nil
+}
+
+func unknownKind(manifest planner.Manifest) planner.Problem {
+	return planner.Problem{Origin: manifest.Origin, Text: fmt.Sprintf(
+		"the cluster has no kind %s in %s: check the spelling, or add its CustomResourceDefinition to this repository or to the cluster",
+		manifest.Kind, manifest.APIVersion)}
+}
+
+// comingKinds are those that the commit's own CustomResourceDefinitions bring,
+// by apiVersion and kind; the value says whether they live in a namespace.
+func comingKinds(commit planner.Commit) map[[2]string]bool {
+	coming := map[[2]string]bool{}
+	for _, manifest := range commit.Manifests {
+		if manifest.Kind != "CustomResourceDefinition" || manifest.Group() != "apiextensions.k8s.io" {
+			continue
+		}
+		group, _, _ := unstructured.NestedString(manifest.Object, "spec", "group")
+		name, _, _ := unstructured.NestedString(manifest.Object, "spec", "names", "kind")
+		scope, _, _ := unstructured.NestedString(manifest.Object, "spec", "scope")
+		versions, _, _ := unstructured.NestedFieldNoCopy(manifest.Object, "spec", "versions")
+		list, _ := versions.([]any)
+		for _, version := range list {
+			fields, _ := version.(map[string]any)
+			coming[[2]string{group + "/" + fmt.Sprint(fields["name"]), name}] = scope == "Namespaced"
+		}
+	}
+	return coming
+}
+
+// serverFields of metadata are set by the API server alone; they come into Git
+// with "kubectl get -o yaml" and would turn every write into a conflict.
+var serverFields = []string{"uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp",
+	"deletionGracePeriodSeconds", "managedFields", "selfLink"}
+
+// inPlace gives the manifest with its final namespace and without server fields.
+func (c *Client) inPlace(manifest planner.Manifest, namespaced bool) planner.Manifest {
+	object := maps.Clone(manifest.Object)
+	delete(object, "status")
+	if isBuiltIn(manifest.Group()) {
+		object = withoutNulls(object)
+	}
+	metadata, _ := object["metadata"].(map[string]any)
+	metadata = maps.Clone(metadata)
+	if metadata == nil {
+		metadata = map[string]any{"name": manifest.Name}
+	}
+	for _, field := range serverFields {
+		delete(metadata, field)
+	}
+	if annotations, ok := metadata["annotations"].(map[string]any); ok && annotations[corev1.LastAppliedConfigAnnotation] != nil {
+		annotations = maps.Clone(annotations)
+		delete(annotations, corev1.LastAppliedConfigAnnotation)
+		metadata["annotations"] = annotations
+	}
+	delete(metadata, "namespace")
+	if !namespaced {
+		manifest.Namespace = ""
+	} else {
+		if manifest.Namespace == "" {
+			manifest.Namespace = c.namespace
+		}
+		metadata["namespace"] = manifest.Namespace
+	}
+	object["metadata"] = metadata
+	manifest.Object = object
+	return manifest
+}
+
+// withoutNulls copies an object without its null fields. In a built-in kind null
+// means absent, but a server-side apply of it writes at every repetition.
+func withoutNulls(object map[string]any) map[string]any {
+	kept := make(map[string]any, len(object))
+	for field, value := range object {
+		if value != nil {
+			kept[field] = valueWithoutNulls(value)
+		}
+	}
+	return kept
+}
+
+// isBuiltIn says whether a group is Kubernetes' own.
+func isBuiltIn(group string) bool {
+	return !strings.Contains(group, ".") || strings.HasSuffix(group, ".k8s.io")
+}
+
+func valueWithoutNulls(value any) any {
+	switch value := value.(type) {
+	case map[string]any:
+		return withoutNulls(value)
+	case []any:
+		kept := make([]any, len(value))
+		for i := range value {
+			kept[i] = valueWithoutNulls(value[i])
+		}
+		return kept
+	}
+	return value
+}

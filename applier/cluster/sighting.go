@@ -1,0 +1,104 @@
+package cluster
+
+import (
+	"hash/fnv"
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// sighting is one object as a cache keeps it. The embedded metadata lack what
+// nobody reads; adopt and digest were taken before it was cut.
+type sighting struct {
+	metav1.Object
+	full   *unstructured.Unstructured // of workloads and what they own, else nil
+	pod    *corev1.Pod                // of pods, else nil
+	digest uint64                     // over labels and annotations
+	adopt  bool                       // kubectl owns fields, and situ never applied it
+}
+
+// newSighting is the transform of all caches. Caches may hand it what it made before.
+func newSighting(adopt func([]metav1.ManagedFieldsEntry) bool) func(any) (any, error) {
+	return func(given any) (any, error) {
+		object, ok := given.(metav1.Object)
+		if !ok {
+			return given, nil // a cache's own notice of a deletion
+		}
+		if _, ok := given.(*sighting); ok {
+			return given, nil
+		}
+		seen := &sighting{Object: object, adopt: adopt(object.GetManagedFields())}
+		cut(object)
+		seen.digest = digestOf(object)
+		switch whole := given.(type) {
+		case *unstructured.Unstructured:
+			seen.full = whole
+		case *corev1.Pod:
+			seen.pod = whole
+		default:
+			seen.Object = bare(object)
+		}
+		return seen, nil
+	}
+}
+
+// cut takes away what is large and read by nobody.
+func cut(object metav1.Object) {
+	object.SetManagedFields(nil)
+	annotations := object.GetAnnotations()
+	if _, ok := annotations[corev1.LastAppliedConfigAnnotation]; ok {
+		delete(annotations, corev1.LastAppliedConfigAnnotation)
+		if len(annotations) == 0 {
+			annotations = nil
+		}
+		object.SetAnnotations(annotations)
+	}
+}
+
+// bare keeps the little that tells one state of an object from another.
+func bare(object metav1.Object) metav1.Object {
+	return &metav1.ObjectMeta{
+		Name: object.GetName(), Namespace: object.GetNamespace(), UID: object.GetUID(),
+		ResourceVersion: object.GetResourceVersion(), Generation: object.GetGeneration(),
+		DeletionTimestamp: object.GetDeletionTimestamp(),
+	}
+}
+
+func digestOf(object metav1.Object) uint64 {
+	hash := fnv.New64a()
+	for _, pairs := range []map[string]string{object.GetLabels(), object.GetAnnotations()} {
+		for _, key := range slices.Sorted(maps.Keys(pairs)) {
+			hash.Write([]byte(key + "\x00" + pairs[key] + "\x00"))
+		}
+		hash.Write([]byte{1})
+	}
+	return hash.Sum64()
+}
+
+// ownerIndex finds objects by their controller, and a pod without one by itself.
+const ownerIndex = "owner"
+
+func ownerOf(object metav1.Object) types.UID {
+	for _, owner := range object.GetOwnerReferences() {
+		if owner.Controller != nil && *owner.Controller {
+			return owner.UID
+		}
+	}
+	return ""
+}
+
+func indexByOwner(stored any) ([]string, error) {
+	seen := stored.(*sighting)
+	owner := ownerOf(seen)
+	if owner == "" && seen.pod != nil {
+		owner = seen.GetUID()
+	}
+	if owner == "" {
+		return nil, nil
+	}
+	return []string{string(owner)}, nil
+}
