@@ -14,7 +14,9 @@ type podCase struct {
 	verdict    Verdict
 	reasons    []Reason
 	changes    []Change // to patch, when the verdict is in place
-	containers []string // to restart, sorted
+	containers []string // that restart in place, sorted
+	patched    []string // those of them that the patch restarts; a resize restarts the others
+	resizes    bool     // through pods/resize, before the patch
 	progress   progress
 	turn       int
 	kept       string // why it stays as it is on purpose, "" if it does not
@@ -25,6 +27,7 @@ type podCase struct {
 type assessor struct {
 	want     Template
 	settings Settings
+	served   Served
 	compared map[string]comparison
 }
 
@@ -77,15 +80,17 @@ func (a *assessor) assess(pod *corev1.Pod, m made) podCase {
 	for _, change := range compared.changes {
 		a.apply(&c, compared.from, change)
 	}
-	c.containers = slices.Compact(slices.Sorted(slices.Values(c.containers)))
+	c.patched = slices.Compact(slices.Sorted(slices.Values(c.patched)))
+	c.containers = slices.Compact(slices.Sorted(slices.Values(append(c.containers, c.patched...))))
 	a.obey(&c)
 	return c
 }
 
 // apply asks the rules about one change of one pod.
 func (a *assessor) apply(c *podCase, from Template, change Change) {
-	question := asked{Change: change, from: from, to: a.want, pod: c.pod}
+	question := asked{Change: change, from: from, to: a.want, pod: c.pod, served: a.served}
 	rule := judge(question)
+	c.resizes = c.resizes || strings.HasPrefix(rule.ID, "resize") && rule.Verdict < Recreate
 	if rule.Verdict == Recreate && satisfied(c.pod, change) {
 		return
 	}
@@ -95,9 +100,12 @@ func (a *assessor) apply(c *podCase, from Template, change Change) {
 	switch rule.ID {
 	case "image", "sidecar-image":
 		name, _ := change.Container()
-		c.containers = append(c.containers, name)
+		c.patched = append(c.patched, name)
 	case "env-from-metadata":
-		c.containers = append(c.containers, readers(question)...)
+		c.patched = append(c.patched, readers(question)...)
+	case "resize-restart":
+		name, _ := change.Container()
+		c.containers = append(c.containers, name)
 	}
 }
 

@@ -17,7 +17,8 @@ import (
 // is. So two revisions of a repository can be compared before anything is merged.
 func Assume(from, to []Manifest) Snapshot {
 	snap := Snapshot{
-		Live: map[Ref]Live{}, Proofs: map[Ref]Proof{},
+		Served: Served{Resize: true},
+		Live:   map[Ref]Live{}, Proofs: map[Ref]Proof{},
 		Owned: map[types.UID][]*unstructured.Unstructured{}, Pods: map[types.UID][]*corev1.Pod{},
 	}
 	for _, m := range from {

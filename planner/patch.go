@@ -22,7 +22,7 @@ func patchPod(c podCase, commit string, want Template, labels map[string]any, re
 	for _, change := range c.changes {
 		patchChange(c, change, body, labelPatch, annotations, images)
 	}
-	for _, name := range c.containers {
+	for _, name := range c.patched {
 		if _, imageChanged := images[name]; !imageChanged {
 			images[name], _ = aliasOf(c.pod, name)
 		}
@@ -100,7 +100,7 @@ func markFor(c podCase, commit, revision string) Mark {
 			mark.Restart[name] = id
 		}
 	}
-	for _, name := range c.containers {
+	for _, name := range c.patched {
 		if _, pending := mark.Restart[name]; pending {
 			continue
 		}

@@ -129,12 +129,13 @@ const (
 // Action is one write. The applier carries it out as it is, or reports that its
 // object changed since the plan was made.
 type Action struct {
-	Name       string // of the step in a rollout, for progress and fault points: "pause", "patch", ...
-	Mode       Mode
-	Ref        Ref
-	UID        types.UID // the object that this was decided on; "": it was not there
-	Generation int64     // the spec that this was decided on; 0: any
-	Body       any       // JSON object, or list of JSON patch operations
-	Adopt      bool      // before it: hand fields that kubectl owns over to situ
-	Text       string    // what and why, for people
+	Name        string // of the step in a rollout, for progress and fault points: "pause", "patch", ...
+	Mode        Mode
+	Ref         Ref
+	Subresource string    // "" for the object itself, "resize" or "status"
+	UID         types.UID // the object that this was decided on; "": it was not there
+	Generation  int64     // the spec that this was decided on; 0: any
+	Body        any       // JSON object, or list of JSON patch operations
+	Adopt       bool      // before it: hand fields that kubectl owns over to situ
+	Text        string    // what and why, for people
 }

@@ -1,6 +1,7 @@
 package planner
 
 import (
+	"fmt"
 	"reflect"
 	"strconv"
 	"strings"
@@ -21,11 +22,15 @@ type Rule struct {
 	guard func(asked) bool
 }
 
-// asked is what a guard may look at: the change, both templates and the live pod.
+const resourceFields = "spec.*[*].resources.{requests,limits}.{cpu,memory}"
+
+// asked is what a guard may look at: the change, both templates, the live pod
+// and what the server can do.
 type asked struct {
 	Change
 	from, to Template
 	pod      *corev1.Pod
+	served   Served
 }
 
 // rules is the table. The first row whose field and guard fit decides a change;
@@ -50,6 +55,20 @@ var rules = []Rule{
 	{"env-from-metadata-no-digest", "metadata.labels[*], metadata.annotations[*]", "a container's env reads the key", Recreate,
 		"an env reads it, and no digest of the container's image is known to restart it in place", "1.0",
 		field("metadata"), readByEnv},
+	{"resize-removed", resourceFields, "a value is taken away", Recreate,
+		"a running pod's resources may change but not disappear", "1.27", isResize, removes},
+	{"resize-init", resourceFields, "of a plain init container", Recreate,
+		"the server resizes running containers only", "1.27", isResize, plainInitResources},
+	{"resize-unserved", resourceFields, "the server has no pods/resize", Recreate,
+		"the server does not serve pods/resize", "1.0", isResize, unservedResize},
+	{"resize-qos", resourceFields, "the pod's QoS class would be another", Recreate,
+		"the pod's QoS class would change, which the server refuses", "1.27", isResize, changesQoS},
+	{"resize-infeasible", resourceFields, "the node says that it can never have it", Recreate,
+		"the node can never have it, so another one must", "1.33", isResize, infeasible},
+	{"resize-restart", resourceFields, "resizePolicy says RestartContainer", Restart,
+		"pods/resize; its resizePolicy restarts this container in the same pod", "1.33", isResize, restartsOnResize},
+	{"resize", resourceFields, "", Resize,
+		"pods/resize; nothing restarts", "1.33", isResize, always},
 	{"metadata", "metadata.*", "", Metadata,
 		"labels and annotations are patched; nothing restarts", "1.0",
 		field("metadata"), always},
@@ -87,14 +106,20 @@ func judge(a asked) Rule {
 }
 
 // reason tells a rule's verdict about one change. Values are shown only where
-// Git shows them to everybody anyway and no secret is expected: images.
+// Git shows them to everybody anyway and no secret is expected: images and amounts.
 func reason(rule Rule, c Change) Reason {
 	why := Reason{Rule: rule.ID, Field: c.Field, Text: rule.Reason}
-	if strings.HasSuffix(c.Field, ".image") {
-		why.From, _ = c.Old.(string)
-		why.To, _ = c.New.(string)
+	if strings.HasSuffix(c.Field, ".image") || isResize(c) {
+		why.From, why.To = shown(c.Old), shown(c.New)
 	}
 	return why
+}
+
+func shown(v any) string {
+	if v == nil {
+		return ""
+	}
+	return fmt.Sprint(v)
 }
 
 // field matches a path by its keys: the first two and, if given, the last one.

@@ -84,7 +84,13 @@ type Snapshot struct {
 	Live   map[Ref]Live                               // objects of the commit that exist
 	Proofs map[Ref]Proof                              // one for each manifest of the commit
 	Owned  map[types.UID][]*unstructured.Unstructured // ReplicaSets and ControllerRevisions, by their controller
-	Pods   map[types.UID][]*corev1.Pod                // by their controller; a bare pod by its own UID
+	Served Served
+	Pods   map[types.UID][]*corev1.Pod // by their controller; a bare pod by its own UID
+}
+
+// Served is what the API server can do beyond what every version can.
+type Served struct {
+	Resize bool // pods/resize
 }
 
 // Live is an object as it is in the cluster now.

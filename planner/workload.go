@@ -101,10 +101,11 @@ func hostOf(r *rollout, snap Snapshot) host {
 
 // assess asks for each pod, and then for the workload as a whole.
 func (r *rollout) assess(h host, snap Snapshot) {
-	a := assessor{want: r.want, settings: r.settings}
+	a := assessor{want: r.want, settings: r.settings, served: snap.Served}
 	for _, pod := range h.pods() {
 		c := a.assess(pod, h.made(pod))
 		c.progress = progressOf(pod, snap.Now, r.minReady)
+		r.awaitResize(&c)
 		if !c.current {
 			c.kept = h.keeps(pod)
 		}
@@ -284,11 +285,41 @@ func (r *rollout) podStep(patch func(podCase) Action) Step {
 func (r *rollout) inPlaceStep(patch func(podCase) Action) Step {
 	var step Step
 	for _, c := range r.cases {
-		if c.turn == 1 && c.verdict < Recreate {
-			step = append(step, patch(c))
+		if c.turn != 1 || c.verdict >= Recreate {
+			continue
+		}
+		if action, ok := r.next(c, patch); ok {
+			step = append(step, action)
 		}
 	}
 	return step
+}
+
+// next is the action that brings a pod one step further: resources first, and
+// the rest once they are in force.
+func (r *rollout) next(c podCase, patch func(podCase) Action) (Action, bool) {
+	if !c.resizes {
+		return patch(c), true
+	}
+	if !resizeSent(c.pod, r.want) {
+		return resizePod(c, r.want), true
+	}
+	if done, text := resizeDone(c.pod, r.want); !done {
+		r.waits = "pod " + c.pod.Name + ": " + text
+		return Action{}, false
+	}
+	return patch(c), true
+}
+
+// awaitResize takes a pod for unavailable from the moment that a resize which
+// restarts a container was sent: it will be, though it does not show yet.
+func (r *rollout) awaitResize(c *podCase) {
+	if !c.resizes || c.verdict != Restart || !resizeSent(c.pod, r.want) {
+		return
+	}
+	if done, text := resizeDone(c.pod, r.want); !done {
+		c.progress.available, c.progress.text = false, text
+	}
 }
 
 // current counts pods that have the wanted template.
