@@ -1,0 +1,167 @@
+package applier
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"situ.gitops/planner"
+)
+
+// story gathers what the rounds of one commit did, since the last plan alone
+// no longer shows it: by then every pod is as it should be.
+type story struct {
+	commit    planner.Commit
+	started   time.Time
+	last      Outcome
+	retries   *retries
+	workloads map[planner.Ref]*workloadStory
+	objects   []NoteObject
+}
+
+// workloadStory is the costliest that was planned for a workload and its pods.
+type workloadStory struct {
+	verdict    planner.Verdict
+	containers []string
+	reasons    []planner.Reason
+	first      map[types.UID]bool            // pods of the first round
+	pods       map[types.UID]planner.Verdict // of pods whose turn came
+}
+
+func newStory(commit planner.Commit) *story {
+	return &story{commit: commit, started: time.Now(), workloads: map[planner.Ref]*workloadStory{}}
+}
+
+// add takes one more round in.
+func (s *story) add(outcome Outcome, retries *retries) {
+	s.last, s.retries = outcome, retries
+	for _, plan := range outcome.Plan.Workloads {
+		workload := s.workloads[plan.Ref]
+		if workload == nil {
+			workload = newWorkloadStory(plan)
+			s.workloads[plan.Ref] = workload
+		}
+		workload.add(plan)
+	}
+	verbs := map[planner.Ref]planner.ObjectVerb{}
+	for _, object := range outcome.Plan.Objects {
+		verbs[object.Ref] = object.Verb
+	}
+	var changes []NoteObject
+	for _, result := range outcome.Results {
+		if verb, isObject := verbs[result.Unit]; isObject && result.Status == Done {
+			changes = append(changes, NoteObject{NoteRef: NoteRef(result.Unit), Verb: verb})
+		}
+	}
+	s.objects = union(s.objects, changes)
+}
+
+func newWorkloadStory(plan planner.WorkloadPlan) *workloadStory {
+	w := &workloadStory{first: map[types.UID]bool{}, pods: map[types.UID]planner.Verdict{}}
+	for _, pod := range plan.Pods {
+		w.first[pod.UID] = true
+	}
+	return w
+}
+
+func (w *workloadStory) add(plan planner.WorkloadPlan) {
+	if plan.Verdict > w.verdict {
+		w.verdict, w.reasons = plan.Verdict, plan.Reasons
+	}
+	for _, name := range plan.Containers {
+		if !slices.Contains(w.containers, name) {
+			w.containers = append(w.containers, name)
+		}
+	}
+	for _, pod := range plan.Pods {
+		if pod.Turn > 0 && pod.UID != "" {
+			w.pods[pod.UID] = max(w.pods[pod.UID], pod.Verb)
+		}
+	}
+}
+
+// note tells the story so far, as one that ends in state.
+func (s *story) note(state planner.State) Note {
+	note := Note{V: NoteVersion, Commit: s.commit.ID, State: state, Started: s.started.UTC().Truncate(time.Second),
+		Finished: time.Now().UTC().Truncate(time.Second), Objects: s.objects, Problems: s.problems()}
+	for _, plan := range s.last.Plan.Workloads {
+		note.Workloads = append(note.Workloads, s.workloads[plan.Ref].note(plan))
+	}
+	return note
+}
+
+// problems are all that a person must mend: of the files, of objects, of actions.
+func (s *story) problems() []string {
+	var all []string
+	for _, problem := range s.last.Plan.Problems {
+		all = append(all, bounded(problem.String()))
+	}
+	for _, object := range s.last.Plan.Objects {
+		if object.State == planner.Failed {
+			all = append(all, bounded(fmt.Sprintf("%s (%s): %s", object.Ref, object.Origin, object.Text)))
+		}
+	}
+	for _, part := range partsOf(s.last.Plan) {
+		if err := s.retries.givenUp(part.ref); err != nil {
+			all = append(all, bounded(fmt.Sprintf("%s: %v", part.ref, err)))
+		}
+	}
+	return slices.Compact(all)
+}
+
+// note tells what happened to the workload, given the last plan for it.
+func (w *workloadStory) note(plan planner.WorkloadPlan) NoteWorkload {
+	note := NoteWorkload{NoteRef: NoteRef(plan.Ref), Verdict: w.verdict.String(), State: plan.State,
+		Text: bounded(plan.Text), Pods: w.count(plan)}
+	if note.Pods.InPlace > 0 {
+		note.Restarted = slices.Sorted(slices.Values(w.containers))
+	}
+	for _, reason := range w.reasons {
+		note.Reasons = append(note.Reasons, NoteReason{Rule: reason.Rule, Field: reason.Field, Text: reason.Text})
+	}
+	for _, pod := range plan.Pods {
+		if pod.State == planner.Failed {
+			note.Failed = append(note.Failed, NotePod{Name: pod.Name, Text: bounded(pod.Text)})
+		}
+	}
+	return note
+}
+
+// count sorts the pods of the last plan, and those that are gone, by what was
+// done to them. A pod whose update is still to come counts as kept.
+func (w *workloadStory) count(plan planner.WorkloadPlan) NotePods {
+	var pods NotePods
+	fresh := 0
+	here := map[types.UID]bool{}
+	for _, pod := range plan.Pods {
+		if pod.UID == "" {
+			continue // not in the cluster yet
+		}
+		pods.Total++
+		here[pod.UID] = true
+		verb, touched := w.pods[pod.UID]
+		switch {
+		case pod.State == planner.Failed:
+			pods.Failed++
+		case !w.first[pod.UID]:
+			fresh++
+		case !touched || verb == planner.Keep || !pod.Done && pod.Verb != planner.Keep:
+			pods.Kept++
+		case verb == planner.Metadata:
+			pods.Metadata++
+		case verb == planner.Resize, verb == planner.Restart:
+			pods.InPlace++
+		default:
+			pods.Kept++
+		}
+	}
+	for uid, verb := range w.pods {
+		if verb == planner.Recreate && !here[uid] {
+			pods.Recreated++
+		}
+	}
+	pods.Created = max(0, fresh-pods.Recreated)
+	return pods
+}
