@@ -1,0 +1,82 @@
+package main
+
+import (
+	"errors"
+	"os"
+
+	"github.com/sirupsen/logrus"
+	"github.com/spf13/cobra"
+
+	"situ.gitops/applier"
+	"situ.gitops/applier/cluster"
+	"situ.gitops/sync/gitrepo"
+	"situ.gitops/sync/manifest"
+	"situ.gitops/sync/poller"
+)
+
+// syncOptions are the flags of the commands that change a cluster.
+type syncOptions struct {
+	source  sourceOptions
+	cluster clusterOptions
+	log     logOptions
+}
+
+func (o *syncOptions) register(cmd *cobra.Command) {
+	o.source.register(cmd)
+	o.cluster.register(cmd)
+	o.log.register(cmd)
+	cmd.Flags().BoolVar(&o.source.noNotes, "no-notes", false, "write no notes")
+}
+
+// syncing is everything that a sync is made of, wired.
+type syncing struct {
+	loop *poller.Loop
+	live *live
+	log  *logrus.Logger
+	repo *gitrepo.Repo
+	kube *cluster.Client
+}
+
+// open wires a sync. Nothing is asked yet.
+func (o *syncOptions) open(cmd *cobra.Command) (*syncing, error) {
+	shown := newLive(cmd.ErrOrStderr())
+	log, err := o.log.logger(shown)
+	if err != nil {
+		return nil, err
+	}
+	fault, err := applier.ParseFault(os.Getenv("SITU_FAULT"))
+	if err != nil {
+		return nil, err
+	}
+	name, err := o.cluster.named()
+	if err != nil {
+		return nil, err
+	}
+	repo, err := o.source.open(cmd, name)
+	if err != nil {
+		return nil, err
+	}
+	kube, err := o.cluster.open(cmd.Context(), log)
+	if err != nil {
+		return nil, errors.Join(err, repo.Close())
+	}
+	loop := &poller.Loop{
+		Source:   &poller.Git{Repo: repo, Parser: &manifest.Parser{Root: o.source.path}, Path: o.source.path},
+		Settler:  &applier.Applier{Cluster: kube, Log: log, Fault: fault},
+		Cluster:  name,
+		Log:      log,
+		Progress: shown.round,
+	}
+	if !o.source.noNotes {
+		loop.Notes = repo
+	}
+	return &syncing{loop: loop, live: shown, log: log, repo: repo, kube: kube}, nil
+}
+
+// close ends watches and releases the repository.
+func (s *syncing) close() {
+	s.kube.Close()
+	if err := s.repo.Close(); err != nil {
+		s.log.WithError(err).Warn("repository not closed")
+	}
+}
