@@ -34,8 +34,11 @@ func (r *rollout) uid() types.UID {
 // createSteps make a workload that is not there yet.
 func createSteps(r *rollout) []Step {
 	body := r.applyBody()
-	if r.manifest.Kind == "Deployment" || r.manifest.Kind == "ReplicaSet" {
+	switch r.manifest.Kind {
+	case "Deployment", "ReplicaSet":
 		body = labelled(body, revision(r.want))
+	case "Pod":
+		body = markedPod(r)
 	}
 	return []Step{{r.apply("create", body, "create "+r.manifest.Ref.String())}}
 }

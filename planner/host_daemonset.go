@@ -112,7 +112,7 @@ func (d *daemonSet) patch(r *rollout) func(podCase) Action {
 	if n, err := strconv.Atoi(d.object.GetAnnotations()[appsv1.DeprecatedTemplateGeneration]); err == nil {
 		labels[appsv1.DeprecatedTemplateGeneration] = strconv.Itoa(n)
 	}
-	return func(c podCase) Action { return patchPod(c, r.commit.ID, r.want, labels, hash) }
+	return func(c podCase) Action { return patchPod(c, r.want, labels, markFor(c, r.commit.ID, hash)) }
 }
 
 // applyStep applies Git's text, with or without the hold, if the live object differs.

@@ -1,6 +1,7 @@
 package planner
 
 import (
+	"encoding/json"
 	"slices"
 	"strings"
 
@@ -12,15 +13,19 @@ import (
 // pod: the proof, a dry-run create, went through the same admission, so both have
 // the same additions and the rest is the difference. Nobody makes it anew but
 // situ: recreating is deleting it, and creating it once it is gone.
+//
+// Others write labels and annotations on a live pod too, so those that Git has
+// set are remembered in the pod's mark: only they disappear with Git's.
 type barePodHost struct {
 	object *unstructured.Unstructured
+	want   Template
 	pod    []*corev1.Pod
 	ended  bool
 	going  bool
 }
 
 func newBarePod(r *rollout, snap Snapshot) *barePodHost {
-	h := &barePodHost{object: r.live.Object, going: r.live.Object.GetDeletionTimestamp() != nil}
+	h := &barePodHost{object: r.live.Object, want: r.want, going: r.live.Object.GetDeletionTimestamp() != nil}
 	for _, pod := range snap.Pods[h.object.GetUID()] {
 		h.ended = pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 	}
@@ -40,7 +45,7 @@ func (h *barePodHost) replicas() int {
 func (h *barePodHost) pods() []*corev1.Pod { return h.pod }
 
 func (h *barePodHost) made(*corev1.Pod) made {
-	return made{key: "live", template: plain(ownPart(h.object.Object)), known: true}
+	return made{key: "live", template: plain(ownPart(h.object.Object, h.want)), known: true}
 }
 
 func (h *barePodHost) before(a, b *podCase) bool { return false }
@@ -66,7 +71,9 @@ func (h *barePodHost) steps(r *rollout) []Step {
 		return nil
 	}
 	return steps(r.podStep(func(c podCase) Action {
-		return patchPod(c, r.commit.ID, r.want, nil, revision(r.want))
+		mark := markFor(c, r.commit.ID, revision(r.want))
+		mark.Owns = owns(r.want)
+		return patchPod(c, r.want, nil, mark)
 	}))
 }
 
@@ -88,16 +95,44 @@ func barePod(object map[string]any) map[string]any {
 // podServerFields are what the server and situ write into a pod's metadata.
 var podServerFields = append([]string{"name", "namespace", "ownerReferences"}, serverFields...)
 
-// ownPart is a live pod as a template. An annotation of situ's own is no field of it.
-func ownPart(object map[string]any) map[string]any {
+// ownPart is a live pod as a template, without the labels and annotations that
+// were never Git's.
+func ownPart(object map[string]any, want Template) map[string]any {
+	var mark Mark
+	_ = json.Unmarshal([]byte(textAt(object, "metadata", "annotations", AnnotationState)), &mark) // none: Git set what it wants now
+	known := append(owns(want), mark.Owns...)
 	t := barePod(object)
 	metadata := mapAt(t, "metadata")
-	if annotations := without(mapAt(metadata, "annotations"), AnnotationState); len(annotations) > 0 {
-		metadata["annotations"] = annotations
-	} else {
-		delete(metadata, "annotations")
+	for _, kind := range []string{"labels", "annotations"} {
+		rest := map[string]any{}
+		for key, value := range mapAt(metadata, kind) {
+			if slices.Contains(known, kind+"/"+key) {
+				rest[key] = value
+			}
+		}
+		delete(metadata, kind)
+		if len(rest) > 0 {
+			metadata[kind] = rest
+		}
 	}
 	return t
+}
+
+// owns lists the labels and annotations of a template: "labels/app".
+func owns(t Template) []string {
+	var keys []string
+	for _, kind := range []string{"labels", "annotations"} {
+		for _, key := range union(mapAt(t, "metadata", kind), nil) {
+			keys = append(keys, kind+"/"+key)
+		}
+	}
+	return keys
+}
+
+// markedPod is the body that creates a bare pod.
+func markedPod(r *rollout) map[string]any {
+	mark := Mark{Version: 1, Commit: r.commit.ID, Revision: revision(r.want), Owns: owns(r.want)}
+	return with(r.applyBody(), jsonText(mark), "metadata", "annotations", AnnotationState)
 }
 
 const tokenVolume = "kube-api-access-"

@@ -165,7 +165,7 @@ func (s *statefulSet) highest() int {
 func (s *statefulSet) patch(r *rollout) func(podCase) Action {
 	revision := textAt(s.object.Object, "status", "updateRevision")
 	labels := map[string]any{appsv1.ControllerRevisionHashLabelKey: revision}
-	return func(c podCase) Action { return patchPod(c, r.commit.ID, r.want, labels, revision) }
+	return func(c podCase) Action { return patchPod(c, r.want, labels, markFor(c, r.commit.ID, revision)) }
 }
 
 // applyStep applies Git's text with a partition, if the live object differs. A

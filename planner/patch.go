@@ -11,7 +11,7 @@ import (
 
 // patchPod is the one PATCH that brings a pod to a template: images, metadata,
 // revision labels and the mark of what must be proven, all or nothing.
-func patchPod(c podCase, commit string, want Template, labels map[string]any, revision string) Action {
+func patchPod(c podCase, want Template, labels map[string]any, mark Mark) Action {
 	body := map[string]any{}
 	annotations := map[string]any{}
 	labelPatch := map[string]any{}
@@ -27,7 +27,7 @@ func patchPod(c podCase, commit string, want Template, labels map[string]any, re
 			images[name], _ = aliasOf(c.pod, name)
 		}
 	}
-	annotations[AnnotationState] = jsonText(markFor(c, commit, revision))
+	annotations[AnnotationState] = jsonText(mark)
 	body["metadata"] = map[string]any{"uid": string(c.pod.UID), "labels": labelPatch, "annotations": annotations}
 	patchImages(body, want, images)
 	return Action{

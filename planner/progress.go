@@ -16,6 +16,7 @@ type Mark struct {
 	Commit   string            `json:"commit"`
 	Revision string            `json:"revision"`
 	Restart  map[string]string `json:"restart,omitempty"` // container -> the containerID that must go away
+	Owns     []string          `json:"owns,omitempty"`    // a bare pod only: labels and annotations that Git has set
 }
 
 func markOf(pod *corev1.Pod) Mark {
