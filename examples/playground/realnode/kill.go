@@ -5,19 +5,19 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"time"
 )
 
-// killPrograms kills a node's own programs (not its containers) that were started
-// for the site dir, and waits until they are gone. After an orderly stop there is
-// none.
-func killPrograms(dir string) error {
+// killPrograms kills the programs of these names that were started for the site
+// dir, and waits until they are gone. After an orderly stop there is none.
+func killPrograms(dir string, names ...string) error {
 	deadline := time.Now().Add(endTimeout)
 	for {
-		pids, err := programs(dir)
+		pids, err := programs(dir, names)
 		if err != nil || len(pids) == 0 {
 			return err
 		}
@@ -33,7 +33,7 @@ func killPrograms(dir string) error {
 
 // programs finds processes by their arguments: everything that belongs to a site
 // was told a path in it.
-func programs(dir string) ([]int, error) {
+func programs(dir string, names []string) ([]int, error) {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
 		return nil, fmt.Errorf("list processes: %w", err)
@@ -45,7 +45,7 @@ func programs(dir string) ([]int, error) {
 			continue
 		}
 		arguments, err := os.ReadFile(filepath.Join("/proc", entry.Name(), "cmdline"))
-		if err == nil && belongs(arguments, dir) {
+		if err == nil && belongs(arguments, dir, names) {
 			pids = append(pids, pid)
 		}
 	}
@@ -53,11 +53,7 @@ func programs(dir string) ([]int, error) {
 }
 
 // belongs tells a node's program from, say, an editor that shows one of its files.
-func belongs(cmdline []byte, dir string) bool {
+func belongs(cmdline []byte, dir string, names []string) bool {
 	program, arguments, _ := bytes.Cut(cmdline, []byte{0})
-	switch name := filepath.Base(string(program)); name {
-	case "containerd", "containerd-shim-runc-v2", "kubelet", "runc":
-		return strings.Contains(string(arguments), dir+"/")
-	}
-	return false
+	return slices.Contains(names, filepath.Base(string(program))) && strings.Contains(string(arguments), dir+"/")
 }

@@ -7,7 +7,9 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/netip"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 )
 
@@ -70,10 +72,22 @@ func (n network) up(ctx context.Context) error {
 	)
 }
 
-// removeBridge also frees the pods' ends of it. No bridge is no error.
+// removeBridge also removes the host's ends of the pods' networks: the kernel
+// does so only some time after the last process of a killed pod. No bridge is no
+// error.
 func removeBridge(ctx context.Context, bridge string) error {
 	if _, err := net.InterfaceByName(bridge); err != nil {
 		return nil
+	}
+	ports, err := os.ReadDir(filepath.Join("/sys/class/net", bridge, "brif"))
+	if err != nil {
+		return fmt.Errorf("list the ports of %s: %w", bridge, err)
+	}
+	for _, port := range ports {
+		err := ip(ctx, "link", "delete", port.Name())
+		if _, missing := net.InterfaceByName(port.Name()); err != nil && missing == nil {
+			return err // there, so it was not the kernel that came first
+		}
 	}
 	return ip(ctx, "link", "delete", bridge)
 }

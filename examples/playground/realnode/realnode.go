@@ -35,7 +35,7 @@ const stopTimeout = time.Minute
 
 // Options say which cluster the node joins and from where it pulls.
 type Options struct {
-	// Name of the node; "real-1" if empty.
+	// Name of the node; real-1 if empty.
 	Name string
 	// Kubeconfig is the file the kubelet reaches the API server with.
 	Kubeconfig string
@@ -61,7 +61,7 @@ type Node struct {
 // behind, because it was killed, is taken away first.
 func Start(ctx context.Context, o Options) (*Node, error) {
 	if o.Name == "" {
-		o.Name = "real-1"
+		o.Name = defaultName
 	}
 	if err := preflight(); err != nil {
 		return nil, fmt.Errorf("start node %s: %w", o.Name, err)
@@ -97,11 +97,22 @@ func (n *Node) Stop(ctx context.Context) error {
 	if containerd := n.process("containerd"); containerd != nil {
 		errs = append(errs, removePods(ctx, n.site.socket()), containerd.stop(ctx))
 	}
-	errs = append(errs, n.site.remove(context.WithoutCancel(ctx)))
+	errs = append(errs, n.leave(context.WithoutCancel(ctx)))
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("stop node %s: %w", n.options.Name, err)
 	}
 	return nil
+}
+
+// leave removes the site while nobody else starts, who could take it for one of
+// a killed run.
+func (n *Node) leave(ctx context.Context) error {
+	turn, err := takeTurn(ctx)
+	if err != nil {
+		return err
+	}
+	defer turn.Close()
+	return n.site.remove(ctx)
 }
 
 func (n *Node) process(name string) *process {

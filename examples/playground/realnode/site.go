@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
+	"time"
 )
 
 // sites is where every node has its folder. It is not below a temporary folder:
@@ -38,7 +39,7 @@ func claim(ctx context.Context) (*site, network, error) {
 	if err := os.MkdirAll(sites, 0o711); err != nil {
 		return nil, network{}, fmt.Errorf("make the node's folder: %w", err)
 	}
-	turn, err := lock(filepath.Join(sites, lockName), syscall.LOCK_EX)
+	turn, err := takeTurn(ctx)
 	if err != nil {
 		return nil, network{}, err
 	}
@@ -51,7 +52,7 @@ func claim(ctx context.Context) (*site, network, error) {
 	if err := os.MkdirAll(s.path("log"), 0o711); err != nil {
 		return nil, network{}, fmt.Errorf("make the node's folder: %w", err)
 	}
-	if s.lock, err = lock(s.path(lockName), syscall.LOCK_EX); err != nil {
+	if s.lock, err = lock(s.path(lockName)); err != nil {
 		return nil, network{}, err
 	}
 	n, err := chooseNetwork(s.bridge())
@@ -84,7 +85,7 @@ func removeLeftovers(ctx context.Context) error {
 			continue
 		}
 		s := &site{id: entry.Name(), dir: filepath.Join(sites, entry.Name())}
-		s.lock, err = lock(s.path(lockName), syscall.LOCK_EX|syscall.LOCK_NB)
+		s.lock, err = lock(s.path(lockName))
 		if errors.Is(err, syscall.EWOULDBLOCK) {
 			continue // its owner lives
 		}
@@ -97,12 +98,14 @@ func removeLeftovers(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// remove takes away everything of the site, by force where needed. It may be
-// called again after an error; what is gone already is no error.
+// remove takes away everything of the site, by force where needed, in the
+// caller's turn. It may be called again after an error; what is gone
+// already is no error.
 func (s *site) remove(ctx context.Context) error {
 	err := errors.Join(
-		killPrograms(s.dir),
+		killPrograms(s.dir, "kubelet", "containerd", "runc"),
 		removeCgroups(ctx, s.cgroup()),
+		killPrograms(s.dir, "containerd-shim-runc-v2"), // the containers' parents: they had to bury them
 		unmountBelow(s.dir),
 		removeBridge(ctx, s.bridge()),
 		removeNetworkCache(s.bridge()),
@@ -119,13 +122,35 @@ func (s *site) remove(ctx context.Context) error {
 	return s.lock.Close()
 }
 
-// lock opens path, makes it if need be, and locks it until it is closed.
-func lock(path string, how int) (*os.File, error) {
+// turnTimeout is longer than the removal of a killed run can take.
+const turnTimeout = time.Minute
+
+// takeTurn waits until no other process makes or removes a site, and keeps the
+// others waiting until the file is closed.
+func takeTurn(ctx context.Context) (*os.File, error) {
+	ctx, cancel := context.WithTimeout(ctx, turnTimeout)
+	defer cancel()
+	for {
+		turn, err := lock(filepath.Join(sites, lockName))
+		if !errors.Is(err, syscall.EWOULDBLOCK) {
+			return turn, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, fmt.Errorf("wait for another real node to start or stop: %w", ctx.Err())
+		case <-time.After(readyPoll):
+		}
+	}
+}
+
+// lock opens path, makes it if need be, and holds it until it is closed. Held by
+// somebody else it is EWOULDBLOCK.
+func lock(path string) (*os.File, error) {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, err
 	}
-	if err := syscall.Flock(int(file.Fd()), how); err != nil {
+	if err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		file.Close()
 		return nil, fmt.Errorf("lock %s: %w", path, err)
 	}
