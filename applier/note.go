@@ -50,10 +50,10 @@ func (r NoteRef) Ref() planner.Ref { return planner.Ref(r) }
 // NoteWorkload is what the commit did to one workload.
 type NoteWorkload struct {
 	NoteRef   `yaml:",inline"`
-	Verdict   string        `yaml:"verdict" json:"verdict"`
+	Verdict   string        `yaml:"verdict" json:"verdict"` // a planner.Verdict, or create
 	State     planner.State `yaml:"state" json:"state"`
 	Text      string        `yaml:"text,omitempty" json:"text,omitempty"` // why it is in this state
-	Pods      NotePods      `yaml:"pods" json:"pods"`
+	Pods      NotePods      `yaml:"pods,flow" json:"pods"`
 	Restarted []string      `yaml:"restarted,omitempty" json:"restarted,omitempty"` // containers, in place
 	Reasons   []NoteReason  `yaml:"reasons,omitempty" json:"reasons,omitempty"`
 	Failed    []NotePod     `yaml:"failed,omitempty" json:"failed,omitempty"`

@@ -23,6 +23,7 @@ type story struct {
 
 // workloadStory is the costliest that was planned for a workload and its pods.
 type workloadStory struct {
+	created    bool
 	verdict    planner.Verdict
 	containers []string
 	reasons    []planner.Reason
@@ -67,6 +68,7 @@ func newWorkloadStory(plan planner.WorkloadPlan) *workloadStory {
 }
 
 func (w *workloadStory) add(plan planner.WorkloadPlan) {
+	w.created = w.created || plan.Create
 	if plan.Verdict > w.verdict {
 		w.verdict, w.reasons = plan.Verdict, plan.Reasons
 	}
@@ -84,8 +86,8 @@ func (w *workloadStory) add(plan planner.WorkloadPlan) {
 
 // note tells the story so far, as one that ends in state.
 func (s *story) note(state planner.State) Note {
-	note := Note{V: NoteVersion, Commit: s.commit.ID, State: state, Started: s.started.UTC().Truncate(time.Second),
-		Finished: time.Now().UTC().Truncate(time.Second), Objects: s.objects, Problems: s.problems()}
+	note := Note{V: NoteVersion, Commit: s.commit.ID, State: state, Started: s.started.UTC().Truncate(time.Millisecond),
+		Finished: time.Now().UTC().Truncate(time.Millisecond), Objects: s.objects, Problems: s.problems()}
 	for _, plan := range s.last.Plan.Workloads {
 		note.Workloads = append(note.Workloads, s.workloads[plan.Ref].note(plan))
 	}
@@ -113,7 +115,7 @@ func (s *story) problems() []string {
 
 // note tells what happened to the workload, given the last plan for it.
 func (w *workloadStory) note(plan planner.WorkloadPlan) NoteWorkload {
-	note := NoteWorkload{NoteRef: NoteRef(plan.Ref), Verdict: w.verdict.String(), State: plan.State,
+	note := NoteWorkload{NoteRef: NoteRef(plan.Ref), Verdict: w.word(), State: plan.State,
 		Text: bounded(plan.Text), Pods: w.count(plan)}
 	if note.Pods.InPlace > 0 {
 		note.Restarted = slices.Sorted(slices.Values(w.containers))
@@ -127,6 +129,14 @@ func (w *workloadStory) note(plan planner.WorkloadPlan) NoteWorkload {
 		}
 	}
 	return note
+}
+
+// word is the verdict on the workload; one that was not there is created.
+func (w *workloadStory) word() string {
+	if w.created {
+		return string(planner.Create)
+	}
+	return w.verdict.String()
 }
 
 // count sorts the pods of the last plan, and those that are gone, by what was

@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"strings"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -61,12 +61,27 @@ func (c *Client) unchanged(at place, action planner.Action) error {
 
 // judge tells a change by somebody else from a failure.
 func (c *Client) judge(verb string, action planner.Action, err error) error {
-	guarded := action.Mode == planner.JSONPatch && strings.Contains(err.Error(), "test failed")
-	gone := apierrors.IsNotFound(err) && (action.Mode != planner.ServerSideApply && action.Mode != planner.CreateOnly)
-	if errors.Is(err, ErrChanged) || apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) || guarded || gone {
+	gone := apierrors.IsNotFound(err) && action.UID != ""
+	if errors.Is(err, ErrChanged) || apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) || gone || guardHeld(action, err) {
 		return fmt.Errorf("%s %s: %w", verb, action.Ref, ErrChanged)
 	}
 	return failure(verb, action.Ref, action.Body, err)
+}
+
+// guardHeld says whether a write was refused for its guard: another UID counts as
+// an edit of an immutable field, and a JSON patch whose tests fail, or whose
+// places are not there, is unprocessable without any word on why.
+func guardHeld(action planner.Action, err error) bool {
+	if !apierrors.IsInvalid(err) {
+		return false
+	}
+	var answer apierrors.APIStatus
+	errors.As(err, &answer)
+	details := answer.Status().Details
+	if details == nil || len(details.Causes) == 0 {
+		return action.Mode == planner.JSONPatch
+	}
+	return slices.ContainsFunc(details.Causes, func(cause metav1.StatusCause) bool { return cause.Field == "metadata.uid" })
 }
 
 func (c *Client) write(ctx context.Context, at place, action planner.Action) error {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -22,6 +23,12 @@ const (
 	unanswered         // ask again
 )
 
+// objectFaults are errors that look like the server's own, but are about the one
+// object: of a wrong type, of a field that the kind does not have, of a webhook.
+var objectFaults = []string{
+	"failed to create typed patch object", "failed to convert new object", "field not declared in schema", "failed calling webhook",
+}
+
 // verdictOn reads an answer: first match decides.
 func verdictOn(err error) verdict {
 	var answer apierrors.APIStatus
@@ -32,8 +39,8 @@ func verdictOn(err error) verdict {
 		return missing
 	case !errors.As(err, &answer), apierrors.IsUnauthorized(err), apierrors.IsTooManyRequests(err), apierrors.IsTimeout(err):
 		return unanswered
-	case apierrors.IsInternalError(err) && strings.Contains(err.Error(), "failed calling webhook"):
-		return refused // of this object alone; the others are answered
+	case slices.ContainsFunc(objectFaults, func(words string) bool { return strings.Contains(err.Error(), words) }):
+		return refused
 	case answer.Status().Code >= http.StatusBadRequest && answer.Status().Code < http.StatusInternalServerError:
 		return refused
 	}
@@ -79,13 +86,23 @@ func words(status metav1.Status, ref planner.Ref) string {
 		}
 		return strings.Join(lines, "; ")
 	}
-	text := firstLine(status.Message)
-	if _, typed, ok := strings.Cut(text, "failed to create typed patch object"); ok {
-		if _, cause, ok := strings.Cut(typed, "): "); ok {
-			text = cause
+	text := withoutPreamble(firstLine(status.Message))
+	return quiet(text, text, ref.Kind == "Secret")
+}
+
+// withoutPreamble cuts what server-side apply says before it comes to the point.
+func withoutPreamble(text string) string {
+	for _, preamble := range []string{"failed to create typed patch object", "failed to convert new object"} {
+		if _, rest, ok := strings.Cut(text, preamble); ok {
+			if _, point, ok := strings.Cut(rest, "): "); ok {
+				return point
+			}
+			if _, point, ok := strings.Cut(rest, ") "); ok {
+				return point
+			}
 		}
 	}
-	return quiet(text, text, ref.Kind == "Secret")
+	return text
 }
 
 func firstLine(text string) string {

@@ -55,9 +55,9 @@ func (o *sourceOptions) open(cmd *cobra.Command, cluster string) (*gitrepo.Repo,
 func instance() string {
 	host, err := os.Hostname()
 	if err != nil {
-		return "situ"
+		return "unknown host"
 	}
-	return "situ on " + host
+	return host
 }
 
 // authOptions are the files that credentials are in.

@@ -42,8 +42,8 @@ func (p *page) workloadTable(workloads []planner.WorkloadPlan) {
 		for _, reason := range w.Reasons {
 			why = append(why, escape(sentence(reason)))
 		}
-		if w.Text != "" {
-			why = append(why, escape(string(w.State)+": "+w.Text))
+		if text := stateText(w); text != "" {
+			why = append(why, escape(string(w.State)+": "+text))
 		}
 		p.line("| `%s`<br>%s | **%s** | %d | %s |", w.Ref, escape(w.Origin.String()), escape(headline(w)), len(w.Pods), strings.Join(why, "<br>"))
 	}

@@ -46,14 +46,17 @@ func title(cluster string, plan planner.Plan) string {
 
 func (p *page) workload(w planner.WorkloadPlan) {
 	p.line("%s  %s  %s", p.paint(bold, w.Ref.String()), p.paint(colorOf(w.Verdict), headline(w)), p.paint(dim, w.Origin.String()))
+	if quiet(w) {
+		return
+	}
 	if w.Host != "" {
 		p.line("  host     %s", w.Host)
 	}
 	if w.Budget.Text != "" {
 		p.line("  budget   %s", w.Budget.Text)
 	}
-	if w.Text != "" {
-		p.line("  %s %s", p.cell(stateColor(w.State), string(w.State), 8), w.Text)
+	if stateText(w) != "" {
+		p.line("  %s %s", p.cell(stateColor(w.State), string(w.State), 8), stateText(w))
 	}
 	for i, reason := range w.Reasons {
 		label := "because"
@@ -65,6 +68,20 @@ func (p *page) workload(w planner.WorkloadPlan) {
 	for _, group := range groupPods(w) {
 		p.pods(group, w.Reasons)
 	}
+}
+
+// quiet says whether there is nothing to tell about a workload but its verdict.
+func quiet(w planner.WorkloadPlan) bool {
+	return !w.Create && w.Verdict == planner.Keep && w.State == planner.Settled
+}
+
+// stateText is why a workload is in its state. That it is on its way since the
+// plan has steps for it is no news beside those.
+func stateText(w planner.WorkloadPlan) string {
+	if w.State == planner.Progressing && len(w.Steps) > 0 {
+		return ""
+	}
+	return w.Text
 }
 
 // headline is the verdict in words.
@@ -80,6 +97,8 @@ func headline(w planner.WorkloadPlan) string {
 		return "resize in place"
 	case w.Verdict == planner.Metadata:
 		return "metadata, nothing restarts"
+	case quiet(w):
+		return "keep, " + count(len(w.Pods), "pod")
 	}
 	return w.Verdict.String()
 }
