@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 
@@ -21,10 +22,13 @@ func Existing(ctx context.Context, kubeconfig string, n int) (*Cluster, error) {
 	if err := c.connect(kubeconfig); err != nil {
 		return nil, err
 	}
-	if _, err := c.client.Discovery().ServerVersion(); err != nil {
+	if err := c.client.Discovery().RESTClient().Get().AbsPath("/version").Do(ctx).Error(); err != nil {
 		return nil, fmt.Errorf("ask %s for its version: %w", c.URL(), err)
 	}
-	return c, c.addNodes(ctx, n)
+	if err := c.addNodes(ctx, n); err != nil {
+		return nil, errors.Join(err, c.Stop())
+	}
+	return c, nil
 }
 
 // Kubeconfig is the path of the administrator's kubeconfig.

@@ -1,8 +1,6 @@
 package nodes
 
 import (
-	"fmt"
-
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 )
@@ -10,7 +8,8 @@ import (
 // Resize is what becomes of a change of cpu or memory.
 type Resize string
 
-// The outcomes. The zero value carries a resize out if the node is big enough.
+// The outcomes. The zero value carries a resize out: one that is larger than
+// the whole node never comes here, the API server refuses it.
 const (
 	Done       Resize = ""
 	Deferred   Resize = "Deferred"
@@ -37,12 +36,6 @@ func (t *turn) resize() resizing {
 	if ordered := t.kubelet.orders.resizes(); ordered != Done {
 		return resizing{ordered, "Node didn't have enough resource: as the test asks"}
 	}
-	for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory} {
-		room, wanted := capacity[name], t.requested(name)
-		if wanted > room.MilliValue() {
-			return resizing{Infeasible, fmt.Sprintf("Node didn't have enough capacity: %s, requested: %d, capacity: %d", name, wanted, room.MilliValue())}
-		}
-	}
 	return resizing{}
 }
 
@@ -58,16 +51,6 @@ func (t *turn) resizePending() bool {
 		}
 	}
 	return false
-}
-
-// requested is what the pod asks for, in thousandths.
-func (t *turn) requested(name corev1.ResourceName) int64 {
-	var sum int64
-	for _, spec := range t.pod.Spec.Containers {
-		amount := spec.Resources.Requests[name]
-		sum += amount.MilliValue()
-	}
-	return sum
 }
 
 // restarts tells whether a resize that is carried out restarts the container.

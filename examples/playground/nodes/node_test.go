@@ -1,0 +1,62 @@
+package nodes_test
+
+import (
+	"fmt"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"situ.gitops/examples/playground/nodes"
+)
+
+func TestANodeThatIsStoppedEndsNoPodUntilItIsBack(t *testing.T) {
+	g := newGround(t)
+	simulator := g.simulate(nodes.Options{Count: 2, Prefix: "lossy-"})
+	lost := g.createReady("web=shop/web:v1", onNode("lossy-0"))
+	simulator.StopNode("lossy-0")
+	pods := shared.Client().CoreV1().Pods(g.namespace)
+	if err := pods.Delete(t.Context(), lost.Name, metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	// A pod on the other node that comes and goes meanwhile shows that the
+	// simulator had its chance.
+	other := g.createReady("web=shop/web:v1", onNode("lossy-1"))
+	if err := pods.Delete(t.Context(), other.Name, metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	g.eventually(g.isGone(other.Name))
+	if g.isGone(lost.Name)() == nil {
+		t.Fatal("the pod of a stopped node ended")
+	}
+	if err := simulator.StartNode(t.Context(), "lossy-0"); err != nil {
+		t.Fatal(err)
+	}
+	g.eventually(g.isGone(lost.Name))
+}
+
+func TestPodsOfForeignNodesAreNeverTouched(t *testing.T) {
+	t.Parallel()
+	g := newGround(t)
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{GenerateName: "foreign-", Labels: map[string]string{nodes.Label: "simulated"}}}
+	node, err := shared.Client().CoreV1().Nodes().Create(t.Context(), node, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	foreign := g.create("web=shop/web:v1", onNode(node.Name))
+	g.createReady("web=shop/web:v1") // made later, and reported: the foreign one was seen
+	if is := g.get(foreign.Name); len(is.Status.ContainerStatuses) > 0 || is.Status.PodIP != "" {
+		t.Errorf("the pod of a foreign node was reported: %+v", is.Status)
+	}
+}
+
+func (g ground) isGone(name string) func() error {
+	return func() error {
+		_, err := shared.Client().CoreV1().Pods(g.namespace).Get(g.Context(), name, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		return fmt.Errorf("pod %s is still there (%v)", name, err)
+	}
+}
