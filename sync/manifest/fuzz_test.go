@@ -97,7 +97,7 @@ func typeOf(ref planner.Ref) any {
 // FuzzScalarsMeanWhatTheyMeanToKubectl compares with the decoder kubectl uses.
 func FuzzScalarsMeanWhatTheyMeanToKubectl(f *testing.F) {
 	for _, s := range []string{"yes", "0777", "1_000", "1e3", "2.0", "-0", "+1", "0x1F", "0b2", "1:30", "2001-01-01T00:00:00Z",
-		"~", ".5", "._5", ".inf", "1e400", "18446744073709551616", "9223372036854775808", "-.5e-3", "0o17", "=", "text", "'q'", `"\u00e9"`, "1.", "0_", "_1"} {
+		"~", ".5", "._5", ".inf", "1e400", "18446744073709551616", "9223372036854775808", "-.5e-3", "0o17", "=", "text", "'q'", `"\u00e9"`, "1.", "0_", "_1", "089223372036854775", "-0.0"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, scalar string) {

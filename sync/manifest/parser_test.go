@@ -95,6 +95,27 @@ func manyNumbers(n int) string {
 	return b.String()
 }
 
+// The words are the planner's; the place is ours. Only workloads have settings.
+func TestMistakesInSettingsAreToldWithTheirPlace(t *testing.T) {
+	const pod = "apiVersion: v1\nkind: Pod\nmetadata:\n  name: a\n  annotations:\n    situ.gitops/update: Sometimes\nspec: {containers: [{name: a, image: a}]}\n"
+	_, mistakes := planner.SettingsOf(planner.Manifest{Object: map[string]any{
+		"metadata": map[string]any{"annotations": map[string]any{"situ.gitops/update": "Sometimes"}},
+	}})
+	if len(mistakes) != 1 {
+		t.Fatalf("SettingsOf: mistakes = %q, want one", mistakes)
+	}
+	var parser manifest.Parser
+	manifests, problems := parser.Parse([]manifest.File{{Path: "a.yaml", Content: []byte(pod)}})
+	want := "a.yaml, document 1: " + mistakes[0] + " (line 5)"
+	if len(manifests) != 0 || len(problems) != 1 || problems[0].String() != want {
+		t.Errorf("Parse = %v, problems %v, want no manifest and %q", manifests, problems, want)
+	}
+	service := strings.Replace(strings.Replace(pod, "Pod", "Service", 1), "spec: {containers: [{name: a, image: a}]}", "spec: {}", 1)
+	if _, problems := parser.Parse([]manifest.File{{Path: "a.yaml", Content: []byte(service)}}); len(problems) != 0 {
+		t.Errorf("Parse of a service with a workload's annotation: problems = %v, want none", problems)
+	}
+}
+
 func TestDeepJSONIsRefused(t *testing.T) {
 	var parser manifest.Parser
 	_, problems := parser.Parse([]manifest.File{{Path: "a.json", Content: []byte(strings.Repeat(`{"a":`, 5000))}})

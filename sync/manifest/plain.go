@@ -209,9 +209,13 @@ func resolve(n *yaml.Node) any {
 }
 
 // whole turns 2.0 into 2: JSON, which the API server reads, makes no difference.
+// It goes through the digits that JSON would show.
 func whole(f float64) any {
-	if f == math.Trunc(f) && math.Abs(f) < 1<<63 {
-		return int64(f)
+	if f != math.Trunc(f) || math.Abs(f) >= 1<<63 {
+		return f
+	}
+	if i, err := strconv.ParseInt(strconv.FormatFloat(f, 'f', -1, 64), 10, 64); err == nil {
+		return i
 	}
 	return f
 }
