@@ -122,7 +122,7 @@ func (c *Client) adopt(ctx context.Context, at place, action planner.Action) err
 		if err != nil || patch == nil {
 			return err
 		}
-		_, err = c.metadata.Resource(at.resource).Namespace(at.namespace).Patch(ctx, action.Ref.Name, types.JSONPatchType, patch,
+		_, err = c.narrowDoor(at).Patch(ctx, action.Ref.Name, types.JSONPatchType, patch,
 			metav1.PatchOptions{FieldManager: c.manager})
 		return err
 	})

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -86,24 +87,12 @@ func words(status metav1.Status, ref planner.Ref) string {
 		}
 		return strings.Join(lines, "; ")
 	}
-	text := withoutPreamble(firstLine(status.Message))
+	text := preamble.ReplaceAllString(firstLine(status.Message), "")
 	return quiet(text, text, ref.Kind == "Secret")
 }
 
-// withoutPreamble cuts what server-side apply says before it comes to the point.
-func withoutPreamble(text string) string {
-	for _, preamble := range []string{"failed to create typed patch object", "failed to convert new object"} {
-		if _, rest, ok := strings.Cut(text, preamble); ok {
-			if _, point, ok := strings.Cut(rest, "): "); ok {
-				return point
-			}
-			if _, point, ok := strings.Cut(rest, ") "); ok {
-				return point
-			}
-		}
-	}
-	return text
-}
+// preamble is what server-side apply says before it comes to the point.
+var preamble = regexp.MustCompile(`^.*failed to (?:create typed patch object|convert new object) \([^)]*\)(?: to proper version: .*?, Kind=\w+)?: `)
 
 func firstLine(text string) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
