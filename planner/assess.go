@@ -72,13 +72,15 @@ func (a *assessor) assess(pod *corev1.Pod, m made) podCase {
 		return c
 	}
 	compared := a.compare(m.key, m.template)
-	if compared.equal {
+	mark := markOf(pod)
+	rest := remainder(pod, mark, a.want, compared.changes)
+	if compared.equal && len(rest) == 0 {
 		c.current = true
 		return c
 	}
 	c.verdict = Metadata // at least its revision label moves on
-	for _, change := range compared.changes {
-		a.apply(&c, compared.from, change)
+	for _, change := range slices.Concat(compared.changes, rest) {
+		a.apply(&c, mark, compared.from, change)
 	}
 	c.patched = slices.Compact(slices.Sorted(slices.Values(c.patched)))
 	c.containers = slices.Compact(slices.Sorted(slices.Values(append(c.containers, c.patched...))))
@@ -87,16 +89,22 @@ func (a *assessor) assess(pod *corev1.Pod, m made) podCase {
 }
 
 // apply asks the rules about one change of one pod.
-func (a *assessor) apply(c *podCase, from Template, change Change) {
+func (a *assessor) apply(c *podCase, mark Mark, from Template, change Change) {
 	question := asked{Change: change, from: from, to: a.want, pod: c.pod, served: a.served}
 	rule := judge(question)
 	c.resizes = c.resizes || strings.HasPrefix(rule.ID, "resize") && rule.Verdict < Recreate
 	if rule.Verdict == Recreate && satisfied(c.pod, change) {
 		return
 	}
-	c.changes = append(c.changes, change)
+	done := rule.Verdict < Recreate && reached(c.pod, mark, change)
+	if !done {
+		c.changes = append(c.changes, change)
+	}
 	c.reasons = append(c.reasons, reason(rule, change))
 	c.verdict = max(c.verdict, rule.Verdict)
+	if done {
+		return
+	}
 	switch rule.ID {
 	case "image", "sidecar-image":
 		name, _ := change.Container()

@@ -81,7 +81,7 @@ func (d *daemonSet) steps(r *rollout) []Step {
 	if r.native || r.current() == len(r.cases) {
 		if d.hold && !counted(r, "updatedNumberScheduled") {
 			r.waits = "for the DaemonSet's controller to count the patched pods"
-			return nil
+			return steps(d.applyStep(r, true)) // it counts by its template, which a revert must bring back first
 		}
 		return steps(d.applyStep(r, false))
 	}
@@ -112,7 +112,7 @@ func (d *daemonSet) patch(r *rollout) func(podCase) Action {
 	if n, err := strconv.Atoi(d.object.GetAnnotations()[appsv1.DeprecatedTemplateGeneration]); err == nil {
 		labels[appsv1.DeprecatedTemplateGeneration] = strconv.Itoa(n)
 	}
-	return func(c podCase) Action { return patchPod(c, r.want, labels, markFor(c, r.commit.ID, hash)) }
+	return func(c podCase) Action { return patchPod(c, r.want, labels, r.mark(c, hash)) }
 }
 
 // applyStep applies Git's text, with or without the hold, if the live object differs.

@@ -168,7 +168,7 @@ func (d *deployment) nativeSteps(r *rollout) []Step {
 func (d *deployment) inPlaceSteps(r *rollout) []Step {
 	revision := d.revision(r)
 	patch := func(c podCase) Action {
-		return patchPod(c, r.want, map[string]any{LabelRevision: revision}, markFor(c, r.commit.ID, revision))
+		return patchPod(c, r.want, map[string]any{LabelRevision: revision}, r.mark(c, revision))
 	}
 	if d.aligned(r) {
 		return steps(d.applyChanged(r, d.keepPaused), r.podStep(patch), d.releaseStep(r), d.current.forget(r, keepRecords))

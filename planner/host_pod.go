@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -71,7 +72,7 @@ func (h *barePodHost) steps(r *rollout) []Step {
 		return nil
 	}
 	return steps(r.podStep(func(c podCase) Action {
-		mark := markFor(c, r.commit.ID, revision(r.want))
+		mark := r.mark(c, revision(r.want))
 		mark.Owns = owns(r.want)
 		return patchPod(c, r.want, nil, mark)
 	}))
@@ -131,7 +132,7 @@ func owns(t Template) []string {
 
 // markedPod is the body that creates a bare pod.
 func markedPod(r *rollout) map[string]any {
-	mark := Mark{Version: 1, Commit: r.commit.ID, Revision: revision(r.want), Owns: owns(r.want)}
+	mark := Mark{Version: 1, Commit: r.commit.ID, Revision: revision(r.want), At: r.now.UTC().Truncate(time.Second), Owns: owns(r.want)}
 	return with(r.applyBody(), jsonText(mark), "metadata", "annotations", AnnotationState)
 }
 

@@ -47,7 +47,7 @@ func (s *replicaSet) steps(r *rollout) []Step {
 	}
 	label := s.label(r)
 	patch := func(c podCase) Action {
-		return patchPod(c, r.want, map[string]any{LabelRevision: label}, markFor(c, r.commit.ID, label))
+		return patchPod(c, r.want, map[string]any{LabelRevision: label}, r.mark(c, label))
 	}
 	var old Step
 	if !same(s.template(), r.want) && len(s.members) > 0 {

@@ -109,7 +109,7 @@ func (s *statefulSet) steps(r *rollout) []Step {
 	if r.native || r.pending() == 0 {
 		if s.hold && !counted(r, "updatedReplicas") {
 			r.waits = "for the StatefulSet's controller to count the patched pods"
-			return nil
+			return steps(s.applyStep(r, s.wall(r))) // it counts by its template, which a revert must bring back first
 		}
 		return steps(s.applyStep(r, s.kept))
 	}
@@ -165,7 +165,7 @@ func (s *statefulSet) highest() int {
 func (s *statefulSet) patch(r *rollout) func(podCase) Action {
 	revision := textAt(s.object.Object, "status", "updateRevision")
 	labels := map[string]any{appsv1.ControllerRevisionHashLabelKey: revision}
-	return func(c podCase) Action { return patchPod(c, r.want, labels, markFor(c, r.commit.ID, revision)) }
+	return func(c podCase) Action { return patchPod(c, r.want, labels, r.mark(c, revision)) }
 }
 
 // applyStep applies Git's text with a partition, if the live object differs. A

@@ -1,7 +1,6 @@
 package planner
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -142,13 +141,5 @@ func podJSON(pod *corev1.Pod) map[string]any {
 
 // revisionData is the body of a ControllerRevision that remembers a template.
 func revisionData(t Template) map[string]any {
-	var data map[string]any
-	content, err := json.Marshal(map[string]any{"spec": map[string]any{"template": t}})
-	if err == nil {
-		err = json.Unmarshal(content, &data)
-	}
-	if err != nil {
-		panic("a template is JSON: " + err.Error())
-	}
-	return data
+	return map[string]any{"spec": map[string]any{"template": clone(map[string]any(t))}}
 }

@@ -15,7 +15,10 @@ type Mark struct {
 	Version  int               `json:"v"`
 	Commit   string            `json:"commit"`
 	Revision string            `json:"revision"`
+	At       time.Time         `json:"at"`                // when the patch was decided
 	Restart  map[string]string `json:"restart,omitempty"` // container -> the containerID that must go away
+	Partial  bool              `json:"partial,omitempty"` // more containers follow, then the revision label
+	Touched  []string          `json:"touched,omitempty"` // by the batches so far: "containers/web", "annotations/config"
 	Owns     []string          `json:"owns,omitempty"`    // a bare pod only: labels and annotations that Git has set
 }
 
@@ -45,24 +48,56 @@ var brokenReasons = []string{
 
 // progressOf asks: does every restarted container run anew, and is the pod
 // ready for as long as it must be?
-func progressOf(pod *corev1.Pod, now time.Time, minReady time.Duration) progress {
+//
+// A pod that is not available for longer than the deadline is broken as well:
+// since it became unready, or since it was last touched if that is later.
+func progressOf(pod *corev1.Pod, now time.Time, minReady, deadline time.Duration) progress {
 	if text := brokenContainer(pod); text != "" {
 		return progress{broken: true, text: text}
 	}
 	mark := markOf(pod)
+	since, ready := readySince(pod)
+	text := ""
+	if !ready {
+		text = notReady(pod)
+	}
+	if status, _ := gateOf(pod); hasGate(pod) && status == corev1.ConditionFalse {
+		text = "traffic is kept away while it is updated"
+	}
+	if name := unproven(pod, mark); name != "" {
+		text = fmt.Sprintf("container %s has not restarted yet", name)
+	}
+	if text == "" {
+		if wait := since.Add(minReady); minReady > 0 && now.Before(wait) {
+			return progress{text: fmt.Sprintf("ready, but not for %s yet", minReady), wake: wait}
+		}
+		return progress{available: true}
+	}
+	limit := latest(since, mark.At, pod.CreationTimestamp.Time).Add(deadline)
+	if now.Before(limit) {
+		return progress{text: text, wake: limit}
+	}
+	return progress{broken: true, text: fmt.Sprintf("%s, for longer than %s", text, deadline)}
+}
+
+// unproven is a container that still must go away, "" if there is none.
+func unproven(pod *corev1.Pod, mark Mark) string {
 	for _, name := range union(mark.Restart, nil) {
 		if !proven(pod, name, mark.Restart[name]) {
-			return progress{text: fmt.Sprintf("container %s has not restarted yet", name)}
+			return name
 		}
 	}
-	since, ready := readySince(pod)
-	if !ready {
-		return progress{text: notReady(pod)}
+	return ""
+}
+
+func latest(times ...time.Time) time.Time {
+	var last time.Time
+	for _, t := range times {
+		if t.After(last) {
+			last = t
+		}
 	}
-	if wait := since.Add(minReady); minReady > 0 && now.Before(wait) {
-		return progress{text: fmt.Sprintf("ready, but not for %s yet", minReady), wake: wait}
-	}
-	return progress{available: true}
+	return last
 }
 
 // proven holds once a new container runs in place of the recorded one, on the

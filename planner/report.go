@@ -23,6 +23,9 @@ func (r *rollout) report(plan *WorkloadPlan, wake *time.Time) {
 			*wake = w
 		}
 	}
+	if w := r.wake; !w.IsZero() && (wake.IsZero() || w.Before(*wake)) {
+		*wake = w
+	}
 	plan.Containers = slices.Compact(slices.Sorted(slices.Values(plan.Containers)))
 	plan.State, plan.Text = r.state(len(plan.Steps) > 0)
 }

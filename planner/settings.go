@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // UpdateType says whether pods may be, or must be, updated in place.
@@ -20,10 +21,16 @@ const (
 // Settings are what the annotations of a workload ask of its rollout.
 type Settings struct {
 	Update         UpdateType
-	Explicit       bool    // the update type was written, not assumed
-	Partition      *Amount // pods that stay at the old template; nil: none
-	MaxUnavailable *Amount // nil: the workload's own
+	Explicit       bool          // the update type was written, not assumed
+	Partition      *Amount       // pods that stay at the old template; nil: none
+	MaxUnavailable *Amount       // nil: the workload's own
+	Grace          time.Duration // between "not ready" and the patch, for pods with the readiness gate
+	Deadline       time.Duration // an updated pod that is not available after it has failed
+	Revert         bool          // a failed update is taken back
 }
+
+// DefaultDeadline is a Deployment's default progressDeadlineSeconds.
+const DefaultDeadline = 10 * time.Minute
 
 // Amount is a number of pods, or a share of them in percent.
 type Amount struct {
@@ -41,12 +48,15 @@ func (a Amount) String() string {
 var updateTypes = []UpdateType{InPlaceIfPossible, InPlaceOnly, ReCreate}
 
 // settable are the annotations that a person may write on a workload.
-var settable = []string{AnnotationUpdate, AnnotationPartition, AnnotationMaxUnavailable}
+var settable = []string{
+	AnnotationUpdate, AnnotationPartition, AnnotationMaxUnavailable,
+	AnnotationGrace, AnnotationDeadline, AnnotationOnFailure,
+}
 
 // SettingsOf reads the annotations of a workload. The mistakes say what is
 // written, and what may be; a setting with a mistake keeps its default.
 func SettingsOf(m Manifest) (Settings, []string) {
-	settings := Settings{Update: InPlaceIfPossible}
+	settings := Settings{Update: InPlaceIfPossible, Deadline: DefaultDeadline}
 	var mistakes []string
 	annotations := mapAt(m.Object, "metadata", "annotations")
 	for _, key := range union(annotations, nil) {
@@ -54,29 +64,51 @@ func SettingsOf(m Manifest) (Settings, []string) {
 		if !strings.HasPrefix(key, Domain+"/") {
 			continue
 		}
-		switch key {
-		case AnnotationUpdate:
-			if !slices.Contains(updateTypes, UpdateType(text)) {
-				mistakes = append(mistakes, fmt.Sprintf("annotation %s is %q; want InPlaceIfPossible, InPlaceOnly or ReCreate", key, text))
-				continue
-			}
-			settings.Update, settings.Explicit = UpdateType(text), true
-		case AnnotationPartition, AnnotationMaxUnavailable:
-			amount, ok := parseAmount(text)
-			if !ok {
-				mistakes = append(mistakes, fmt.Sprintf("annotation %s is %q; want a number of pods such as 2, or a share from 0%% to 100%%", key, text))
-				continue
-			}
-			if key == AnnotationPartition {
-				settings.Partition = &amount
-			} else {
-				settings.MaxUnavailable = &amount
-			}
-		default:
-			mistakes = append(mistakes, fmt.Sprintf("annotation %s is not known; want one of %s", key, strings.Join(settable, ", ")))
+		if want := settings.set(key, text); want != "" {
+			mistakes = append(mistakes, fmt.Sprintf("annotation %s is %q; want %s", key, text, want))
 		}
 	}
 	return settings, mistakes
+}
+
+// set takes one annotation in, or says what it should have been.
+func (s *Settings) set(key, text string) (want string) {
+	amount, isAmount := parseAmount(text)
+	duration, isDuration := parseDuration(text)
+	switch {
+	case key == AnnotationUpdate && slices.Contains(updateTypes, UpdateType(text)):
+		s.Update, s.Explicit = UpdateType(text), true
+	case key == AnnotationUpdate:
+		return "InPlaceIfPossible, InPlaceOnly or ReCreate"
+	case key == AnnotationPartition && isAmount:
+		s.Partition = &amount
+	case key == AnnotationMaxUnavailable && isAmount:
+		s.MaxUnavailable = &amount
+	case key == AnnotationPartition || key == AnnotationMaxUnavailable:
+		return "a number of pods such as 2, or a share from 0% to 100%"
+	case key == AnnotationGrace && isDuration:
+		s.Grace = duration
+	case key == AnnotationDeadline && isDuration && duration > 0:
+		s.Deadline = duration
+	case key == AnnotationGrace || key == AnnotationDeadline:
+		return "a time such as 30s or 10m"
+	case key == AnnotationOnFailure && (text == "stop" || text == "revert"):
+		s.Revert = text == "revert"
+	case key == AnnotationOnFailure:
+		return "stop or revert"
+	default:
+		return "no such annotation: those that a workload may have are " + strings.Join(settable, ", ")
+	}
+	return ""
+}
+
+// parseDuration takes 30s, 10m, or plain seconds as OpenKruise has them.
+func parseDuration(text string) (time.Duration, bool) {
+	if n, err := strconv.Atoi(text); err == nil && n >= 0 {
+		return time.Duration(n) * time.Second, true
+	}
+	d, err := time.ParseDuration(text)
+	return d, err == nil && d >= 0
 }
 
 func parseAmount(text string) (Amount, bool) {

@@ -17,12 +17,15 @@ const (
 
 	LabelRevision = Domain + "/revision" // on pods and pod templates: the template they were made from
 
-	AnnotationUpdate         = Domain + "/update"          // InPlaceIfPossible, InPlaceOnly or ReCreate
-	AnnotationPartition      = Domain + "/partition"       // how many pods stay at the old template
-	AnnotationMaxUnavailable = Domain + "/max-unavailable" // how many pods may be unavailable at a time
-	AnnotationRollout        = Domain + "/rollout"         // on a host that situ holds still for a moment
-	AnnotationBaseRevision   = Domain + "/base-revision"   // on a ReplicaSet: what its pods without LabelRevision were made from
-	AnnotationState          = Domain + "/state"           // on a pod: its last update in place
+	AnnotationUpdate         = Domain + "/update"            // InPlaceIfPossible, InPlaceOnly or ReCreate
+	AnnotationPartition      = Domain + "/partition"         // how many pods stay at the old template
+	AnnotationMaxUnavailable = Domain + "/max-unavailable"   // how many pods may be unavailable at a time
+	AnnotationGrace          = Domain + "/grace-period"      // between "not ready" and the patch, for pods with the readiness gate
+	AnnotationDeadline       = Domain + "/progress-deadline" // an updated pod that is not available after it has failed
+	AnnotationOnFailure      = Domain + "/on-failure"        // stop (the default), or revert
+	AnnotationRollout        = Domain + "/rollout"           // on a host that situ holds still for a moment
+	AnnotationBaseRevision   = Domain + "/base-revision"     // on a ReplicaSet: what its pods without LabelRevision were made from
+	AnnotationState          = Domain + "/state"             // on a pod: its last update in place
 )
 
 // Template is a pod template as JSON: "metadata" and "spec".

@@ -33,6 +33,8 @@ type rollout struct {
 	live     Live
 	proof    Proof
 	want     Template
+	now      time.Time
+	wake     time.Time // look again then
 	minReady time.Duration
 	cases    []podCase // in the order of updates
 	budget   Budget
@@ -52,7 +54,7 @@ func planWorkload(commit Commit, m Manifest, snap Snapshot, coming coming, wake 
 		return plan
 	}
 	settings, _ := SettingsOf(m) // mistakes are problems of the commit already
-	r := &rollout{commit: commit, manifest: m, settings: settings, live: live, proof: proof, want: templateOf(proof.Object.Object)}
+	r := &rollout{commit: commit, manifest: m, settings: settings, live: live, proof: proof, now: snap.Now, want: templateOf(proof.Object.Object)}
 	r.minReady = time.Duration(numberAt(proof.Object.Object, 0, "spec", "minReadySeconds")) * time.Second
 	if m.Kind == "Pod" {
 		r.want = plain(barePod(proof.Object.Object))
@@ -66,7 +68,7 @@ func planWorkload(commit Commit, m Manifest, snap Snapshot, coming coming, wake 
 	r.assess(h, snap)
 	r.schedule(h)
 	plan.Host = h.String()
-	plan.Steps = h.steps(r)
+	plan.Steps = steps(append(h.steps(r), r.openStep())...)
 	r.report(&plan, wake)
 	return plan
 }
@@ -104,7 +106,7 @@ func (r *rollout) assess(h host, snap Snapshot) {
 	a := assessor{want: r.want, settings: r.settings, served: snap.Served}
 	for _, pod := range h.pods() {
 		c := a.assess(pod, h.made(pod))
-		c.progress = progressOf(pod, snap.Now, r.minReady)
+		c.progress = progressOf(pod, snap.Now, r.minReady, r.settings.Deadline)
 		r.awaitResize(&c)
 		if !c.current {
 			c.kept = h.keeps(pod)
@@ -262,7 +264,7 @@ const keptByPartition = "kept by partition"
 // firstBroken names an updated pod that will not come up: it stops the rollout.
 func (r *rollout) firstBroken() string {
 	for i := range r.cases {
-		if c := &r.cases[i]; c.current && c.progress.broken {
+		if c := &r.cases[i]; c.progress.broken && (c.current || markOf(c.pod).Partial) {
 			return "pod " + c.pod.Name + ": " + c.progress.text
 		}
 	}
@@ -295,22 +297,6 @@ func (r *rollout) inPlaceStep(patch func(podCase) Action) Step {
 	return step
 }
 
-// next is the action that brings a pod one step further: resources first, and
-// the rest once they are in force.
-func (r *rollout) next(c podCase, patch func(podCase) Action) (Action, bool) {
-	if !c.resizes {
-		return patch(c), true
-	}
-	if !resizeSent(c.pod, r.want) {
-		return resizePod(c, r.want), true
-	}
-	if done, text := resizeDone(c.pod, r.want); !done {
-		r.waits = "pod " + c.pod.Name + ": " + text
-		return Action{}, false
-	}
-	return patch(c), true
-}
-
 // awaitResize takes a pod for unavailable from the moment that a resize which
 // restarts a container was sent: it will be, though it does not show yet.
 func (r *rollout) awaitResize(c *podCase) {
@@ -320,6 +306,13 @@ func (r *rollout) awaitResize(c *podCase) {
 	if done, text := resizeDone(c.pod, r.want); !done {
 		c.progress.available, c.progress.text = false, text
 	}
+}
+
+// mark is what a patch decided now leaves on the pod.
+func (r *rollout) mark(c podCase, revision string) Mark {
+	mark := markFor(c, r.commit.ID, revision)
+	mark.At = r.now.UTC().Truncate(time.Second)
+	return mark
 }
 
 // current counts pods that have the wanted template.
