@@ -23,6 +23,12 @@ type settings struct {
 	existing bool
 }
 
+// upSettings are the flags of up.
+type upSettings struct {
+	settings
+	realNode bool
+}
+
 func (p *place) flags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&p.dir, "dir", "", "the cluster's folder (default: one in the user's cache)")
 }
@@ -34,7 +40,7 @@ func (s *settings) flags(cmd *cobra.Command) {
 }
 
 func newUp() *cobra.Command {
-	var s settings
+	var s upSettings
 	cmd := &cobra.Command{
 		Use:   "up",
 		Short: "Start a cluster and keep it running until Ctrl-C, or until down",
@@ -44,10 +50,11 @@ func newUp() *cobra.Command {
 		},
 	}
 	s.flags(cmd)
+	cmd.Flags().BoolVar(&s.realNode, "real-node", false, "add a node that runs real containers (root, Debian's containerd)")
 	return cmd
 }
 
-func up(ctx context.Context, s settings, out, log io.Writer) (err error) {
+func up(ctx context.Context, s upSettings, out, log io.Writer) (err error) {
 	dir, err := s.folder()
 	if err != nil {
 		return err
@@ -65,6 +72,13 @@ func up(ctx context.Context, s settings, out, log io.Writer) (err error) {
 		fmt.Fprintln(log, "Stopping.")
 		err = errors.Join(err, c.Stop())
 	}()
+	if s.realNode {
+		added, err := addRealNode(ctx, c, out)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, added.stop(ctx)) }()
+	}
 	fmt.Fprintf(out, "\nIt runs until Ctrl-C. In another terminal:\n\n  export KUBECONFIG=%s\n  kubectl get nodes\n\n", c.Kubeconfig())
 	<-ctx.Done()
 	return nil
