@@ -7,6 +7,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"situ.gitops/examples/playground/nodes"
 )
@@ -113,6 +114,33 @@ func TestADelayKeepsAPodFromBeingReady(t *testing.T) {
 	if took := time.Since(began); took < time.Second {
 		t.Errorf("the pod was ready after %s, want a second at least", took)
 	}
+}
+
+func TestAPodThatTakesLongToEndIsThereUntilThen(t *testing.T) {
+	t.Parallel()
+	g := newGround(t)
+	pod := g.createReady("web=shop/web:v1", annotated(nodes.AnnotationEndAfter, "1s"))
+	began := time.Now()
+	if err := shared.Client().CoreV1().Pods(g.namespace).Delete(t.Context(), pod.Name, metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	g.eventually(g.isGone(pod.Name))
+	if took := time.Since(began); took < time.Second {
+		t.Errorf("the pod was gone after %s, want a second at least", took)
+	}
+}
+
+func TestAPodFailsAtItsDeadline(t *testing.T) {
+	t.Parallel()
+	g := newGround(t)
+	pod := g.createReady("web=shop/web:v1")
+	g.patch(pod.Name, `{"spec":{"activeDeadlineSeconds":1}}`)
+	g.until(pod.Name, func(pod *corev1.Pod) error {
+		if pod.Status.Phase != corev1.PodFailed || pod.Status.Reason != "DeadlineExceeded" {
+			return fmt.Errorf("the pod is %s for the reason %q, want Failed at its deadline", pod.Status.Phase, pod.Status.Reason)
+		}
+		return nil
+	})
 }
 
 func TestReadinessGatesOfOthersDecideAndAreLeftAlone(t *testing.T) {

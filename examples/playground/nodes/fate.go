@@ -22,6 +22,8 @@ const (
 	AnnotationStartAfter = "playground.situ.gitops/start-after"
 	// AnnotationReadyAfter is how long it takes from then until it is ready.
 	AnnotationReadyAfter = "playground.situ.gitops/ready-after"
+	// AnnotationEndAfter is how long it takes to end when the pod is deleted.
+	AnnotationEndAfter = "playground.situ.gitops/end-after"
 	// AnnotationResize is "Deferred" or "Infeasible": what becomes of a resize.
 	AnnotationResize = "playground.situ.gitops/resize"
 )
@@ -110,6 +112,7 @@ func (t *turn) delay(spec corev1.Container) Delay {
 	return Delay{
 		Start: max(ordered.Start, t.duration(AnnotationStartAfter)),
 		Ready: max(ordered.Ready, t.duration(AnnotationReadyAfter)),
+		End:   max(ordered.End, t.duration(AnnotationEndAfter)),
 	}
 }
 

@@ -68,7 +68,7 @@ func (s *Simulator) reportNode(ctx context.Context, name string) error {
 			healthy(corev1.NodeReady, corev1.ConditionTrue, now),
 		},
 		NodeInfo: corev1.NodeSystemInfo{
-			KubeletVersion: "v1.37.2", ContainerRuntimeVersion: "simulated://1", OperatingSystem: "linux", Architecture: "amd64", OSImage: "simulated",
+			KubeletVersion: s.version, ContainerRuntimeVersion: "simulated://1", OperatingSystem: "linux", Architecture: "amd64", OSImage: "simulated",
 		},
 	}
 	patch, err := json.Marshal(map[string]any{"status": status})

@@ -9,6 +9,7 @@ import (
 type Delay struct {
 	Start time.Duration // until it runs
 	Ready time.Duration // from then until it is ready
+	End   time.Duration // to end when their pod is deleted
 }
 
 // orders are what the caller of the simulator wants to happen.
@@ -35,7 +36,11 @@ func (o *orders) delay(image string) Delay {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	own := o.delays[image]
-	return Delay{Start: max(o.general.Start, own.Start), Ready: max(o.general.Ready, own.Ready)}
+	return Delay{
+		Start: max(o.general.Start, own.Start),
+		Ready: max(o.general.Ready, own.Ready),
+		End:   max(o.general.End, own.End),
+	}
 }
 
 func (o *orders) resizes() Resize {

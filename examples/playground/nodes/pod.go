@@ -28,6 +28,7 @@ func (k *kubelet) next(pod *corev1.Pod, address string, now time.Time) (corev1.P
 	status.InitContainerStatuses = t.initContainers(status, resize)
 	status.ContainerStatuses = t.containers(status, resize)
 	status.Phase = t.phase(status)
+	t.observeDeadline(&status)
 	status.ObservedGeneration = pod.Generation
 	t.judge(&status, resize)
 	return status, t.again
@@ -125,6 +126,36 @@ func (t *turn) phase(status corev1.PodStatus) corev1.PodPhase {
 		return corev1.PodFailed
 	}
 	return corev1.PodSucceeded
+}
+
+// observeDeadline fails a pod that has been active for as long as it may be.
+func (t *turn) observeDeadline(status *corev1.PodStatus) {
+	seconds := t.pod.Spec.ActiveDeadlineSeconds
+	if seconds == nil || finished(status.Phase) {
+		return
+	}
+	if left := status.StartTime.Add(time.Duration(*seconds) * time.Second).Sub(t.now); left > 0 {
+		t.lookAgain(left)
+		return
+	}
+	for i, container := range status.ContainerStatuses {
+		if container.State.Running != nil {
+			status.ContainerStatuses[i] = t.end(container, 137, "Error", "")
+		}
+	}
+	status.Phase = corev1.PodFailed
+	status.Reason, status.Message = "DeadlineExceeded", "Pod was active on the node longer than the specified deadline"
+}
+
+// ending is how long a pod that is being deleted still takes to end.
+func (k *kubelet) ending(pod *corev1.Pod, now time.Time) time.Duration {
+	t := &turn{kubelet: k, pod: pod, now: now}
+	var longest time.Duration
+	for _, spec := range pod.Spec.Containers {
+		began := k.firstSeen(pod, "end", spec, now)
+		longest = max(longest, t.delay(spec).End-now.Sub(began))
+	}
+	return longest
 }
 
 func finished(phase corev1.PodPhase) bool {

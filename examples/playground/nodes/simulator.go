@@ -49,6 +49,7 @@ type Options struct {
 // Simulator plays the kubelet of its nodes until Stop.
 type Simulator struct {
 	client   kubernetes.Interface
+	version  string // of the API server, which the nodes take for theirs
 	names    []string
 	informer cache.SharedIndexInformer
 	queue    workqueue.TypedRateLimitingInterface[cache.ObjectName]
@@ -69,8 +70,13 @@ func Start(ctx context.Context, config *rest.Config, options Options) (*Simulato
 	if err != nil {
 		return nil, err
 	}
+	version, err := client.Discovery().ServerVersion()
+	if err != nil {
+		return nil, fmt.Errorf("ask the API server for its version: %w", err)
+	}
 	s := &Simulator{
 		client:  client,
+		version: version.GitVersion,
 		names:   options.names(),
 		queue:   workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[cache.ObjectName](20*time.Millisecond, 5*time.Second)),
 		kubelet: newKubelet(),

@@ -75,6 +75,9 @@ func (s *Simulator) sync(ctx context.Context, name cache.ObjectName) (again time
 		return 0, nil
 	}
 	if pod.DeletionTimestamp != nil {
+		if left := s.kubelet.ending(pod, time.Now()); left > 0 {
+			return left, nil
+		}
 		return 0, s.remove(ctx, pod)
 	}
 	status, again := s.kubelet.next(pod, s.address.of(pod.UID, pod.Status.PodIP), time.Now())
@@ -110,7 +113,7 @@ func version(pod *corev1.Pod) uint64 {
 	return n
 }
 
-// remove ends a pod that is being deleted, at once: there is nothing to end.
+// remove ends a pod that is being deleted.
 func (s *Simulator) remove(ctx context.Context, pod *corev1.Pod) error {
 	now := int64(0)
 	err := s.client.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{
@@ -146,32 +149,46 @@ func (s *Simulator) report(ctx context.Context, pod *corev1.Pod, status corev1.P
 	return nil
 }
 
-// statusPatch holds what a kubelet owns of a status, and nothing else.
+// statusPatch holds what a kubelet owns of a status and what has changed of it.
 func statusPatch(old, status corev1.PodStatus) map[string]any {
-	var conditions []any
-	for _, condition := range status.Conditions {
-		if was := conditionOf(old.Conditions, condition.Type); was == nil || *was != condition {
-			conditions = append(conditions, condition)
+	patch := map[string]any{}
+	for _, field := range []struct {
+		name     string
+		old, now any
+	}{
+		{"observedGeneration", old.ObservedGeneration, status.ObservedGeneration},
+		{"phase", old.Phase, status.Phase},
+		{"reason", old.Reason, status.Reason},
+		{"message", old.Message, status.Message},
+		{"hostIP", old.HostIP, status.HostIP},
+		{"hostIPs", old.HostIPs, status.HostIPs},
+		{"podIP", old.PodIP, status.PodIP},
+		{"podIPs", old.PodIPs, status.PodIPs},
+		{"startTime", old.StartTime, status.StartTime},
+		{"containerStatuses", old.ContainerStatuses, status.ContainerStatuses},
+		{"initContainerStatuses", old.InitContainerStatuses, status.InitContainerStatuses},
+	} {
+		if !equality.Semantic.DeepEqual(field.old, field.now) {
+			patch[field.name] = field.now
 		}
 	}
-	for _, was := range old.Conditions {
-		if conditionOf(status.Conditions, was.Type) == nil {
-			conditions = append(conditions, map[string]any{"type": was.Type, "$patch": "delete"})
-		}
-	}
-	patch := map[string]any{
-		"observedGeneration":    status.ObservedGeneration,
-		"phase":                 status.Phase,
-		"hostIP":                status.HostIP,
-		"hostIPs":               status.HostIPs,
-		"podIP":                 status.PodIP,
-		"podIPs":                status.PodIPs,
-		"startTime":             status.StartTime,
-		"containerStatuses":     status.ContainerStatuses,
-		"initContainerStatuses": status.InitContainerStatuses,
-	}
-	if len(conditions) > 0 {
+	if conditions := conditionsPatch(old.Conditions, status.Conditions); len(conditions) > 0 {
 		patch["conditions"] = conditions
+	}
+	return patch
+}
+
+func conditionsPatch(old, now []corev1.PodCondition) []any {
+	var patch []any
+	for _, condition := range now {
+		if was := conditionOf(old, condition.Type); was == nil || !equality.Semantic.DeepEqual(*was, condition) {
+			patch = append(patch, condition)
+		}
+	}
+	for _, was := range old {
+		if conditionOf(now, was.Type) == nil {
+			patch = append(patch, map[string]any{"type": was.Type, "$patch": "delete"})
+		}
 	}
 	return patch
 }
