@@ -11,21 +11,20 @@ func TestEveryProgramIsTheOneItIsNamed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	versions := map[string]string{
+		"etcd":                    "etcd Version: 3.",
+		"kube-apiserver":          "Kubernetes v1.",
+		"kube-controller-manager": "Kubernetes v1.",
+		"kube-scheduler":          "Kubernetes v1.",
+		"kubelet":                 "Kubernetes v1.",
+	}
 	for _, program := range programs {
-		flag := "--version"
-		if program == "kubelet" {
-			flag = "--version=true"
-		}
-		out, err := exec.CommandContext(t.Context(), folder.Path(program), flag).CombinedOutput()
+		out, err := exec.CommandContext(t.Context(), folder.Path(program), "--version").CombinedOutput()
 		if err != nil {
-			t.Errorf("%s %s: %v: %s", program, flag, err, out)
+			t.Errorf("%s --version: %v: %s", program, err, out)
 		}
-		want := "Kubernetes v1."
-		if program == "etcd" {
-			want = "etcd Version: 3."
-		}
-		if !strings.Contains(string(out), want) {
-			t.Errorf("%s %s = %q, want it to contain %q", program, flag, out, want)
+		if !strings.Contains(string(out), versions[program]) {
+			t.Errorf("%s --version = %q, want %q", program, out, versions[program])
 		}
 	}
 }
