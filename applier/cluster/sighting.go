@@ -23,6 +23,7 @@ type sighting struct {
 
 // newSighting is the transform of all caches. Caches may hand it what it made before.
 func newSighting(adopt func([]metav1.ManagedFieldsEntry) bool) func(any) (any, error) {
+	related := &siblings{}
 	return func(given any) (any, error) {
 		object, ok := given.(metav1.Object)
 		if !ok {
@@ -38,6 +39,8 @@ func newSighting(adopt func([]metav1.ManagedFieldsEntry) bool) func(any) (any, e
 		case *unstructured.Unstructured:
 			seen.full = whole
 		case *corev1.Pod:
+			tight(whole)
+			related.join(whole)
 			seen.pod = whole
 		default:
 			seen.Object = bare(object)
