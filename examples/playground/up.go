@@ -36,7 +36,7 @@ func (p *place) flags(cmd *cobra.Command) {
 func (s *settings) flags(cmd *cobra.Command) {
 	s.place.flags(cmd)
 	cmd.Flags().IntVar(&s.nodes, "nodes", 3, "how many simulated nodes to start with")
-	cmd.Flags().BoolVar(&s.existing, "existing", false, "use the cluster of $KUBECONFIG instead of starting one")
+	cmd.Flags().BoolVar(&s.existing, "existing", false, "use the cluster of $KUBECONFIG, as it is, instead of starting one")
 }
 
 func newUp() *cobra.Command {
@@ -93,7 +93,7 @@ func (s settings) start(ctx context.Context, dir string, log io.Writer) (*cluste
 	if kubeconfig == "" {
 		return nil, errors.New("--existing needs KUBECONFIG: the path of the cluster's kubeconfig")
 	}
-	return cluster.Existing(ctx, kubeconfig, s.nodes)
+	return cluster.Existing(ctx, kubeconfig, 0)
 }
 
 // folder is where the cluster is.

@@ -15,8 +15,9 @@ import (
 	"situ.gitops/examples/playground/nodes"
 )
 
-// Existing is a cluster that runs already, taken from a kubeconfig. It gets n
-// simulated nodes beside those it has; none for 0.
+// Existing is a cluster that runs already, taken from a kubeconfig, or from
+// several that $KUBECONFIG lists. It gets n simulated nodes beside those it
+// has; none for 0.
 func Existing(ctx context.Context, kubeconfig string, n int) (*Cluster, error) {
 	c := &Cluster{}
 	if err := c.connect(kubeconfig); err != nil {
@@ -89,7 +90,8 @@ func kubeconfigOf(url string, authority []byte, user string, pair keyPair) clien
 // connect makes the client from a kubeconfig. The client has no limit of its
 // own: the playground also measures what the API server can do.
 func (c *Cluster) connect(kubeconfig string) error {
-	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	rules := &clientcmd.ClientConfigLoadingRules{Precedence: filepath.SplitList(kubeconfig)}
+	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{}).ClientConfig()
 	if err != nil {
 		return fmt.Errorf("read the kubeconfig %s: %w", kubeconfig, err)
 	}
