@@ -127,9 +127,9 @@ func shareText(text *string, elder string) {
 
 // tight drops the room that a decoder left at the end of what it read.
 func tight(pod *corev1.Pod) {
-	pod.Spec.Containers = slices.Clip(slices.Clone(pod.Spec.Containers))
-	pod.Spec.InitContainers = slices.Clip(slices.Clone(pod.Spec.InitContainers))
-	pod.Spec.Volumes = slices.Clip(slices.Clone(pod.Spec.Volumes))
-	pod.Status.Conditions = slices.Clip(slices.Clone(pod.Status.Conditions))
-	pod.Status.ContainerStatuses = slices.Clip(slices.Clone(pod.Status.ContainerStatuses))
+	pod.Spec.Containers = slices.Clone(pod.Spec.Containers)
+	pod.Spec.InitContainers = slices.Clone(pod.Spec.InitContainers)
+	pod.Spec.Volumes = slices.Clone(pod.Spec.Volumes)
+	pod.Status.Conditions = slices.Clone(pod.Status.Conditions)
+	pod.Status.ContainerStatuses = slices.Clone(pod.Status.ContainerStatuses)
 }
