@@ -181,22 +181,22 @@ func TestANoteFitsInto64KiB(t *testing.T) {
 		grow func(*Note)
 	}{
 		{"reasons", func(n *Note) {
-			for i := range 5000 {
+			for i := range 3000 {
 				n.Workloads[0].Reasons = append(n.Workloads[0].Reasons, NoteReason{Rule: "r", Text: fmt.Sprint(i)})
 			}
 		}},
 		{"workloads", func(n *Note) {
-			for range 5000 {
+			for range 1000 {
 				n.Workloads = append(n.Workloads, n.Workloads[0])
 			}
 		}},
 		{"objects", func(n *Note) {
-			for range 5000 {
+			for range 1000 {
 				n.Objects = append(n.Objects, n.Objects[0])
 			}
 		}},
 		{"problems", func(n *Note) {
-			for range 5000 {
+			for range 1000 {
 				n.Problems = append(n.Problems, strings.Repeat("x", maxText))
 			}
 		}},

@@ -1,11 +1,9 @@
 package applier
 
 import (
-	"bytes"
+	"reflect"
 	"regexp"
 	"slices"
-
-	"go.yaml.in/yaml/v3"
 
 	"situ.gitops/planner"
 )
@@ -17,9 +15,7 @@ var passing = regexp.MustCompile(`\b([0-9]+(\.[0-9]+)?(h|ms|m|s)?)+\b`)
 // Same says whether two notes tell the same, whatever their times.
 func (n Note) Same(other Note) bool {
 	n.Started, n.Finished = other.Started, other.Finished
-	a, errA := yaml.Marshal(n.steady())
-	b, errB := yaml.Marshal(other.steady())
-	return errA == nil && errB == nil && bytes.Equal(a, b)
+	return reflect.DeepEqual(n.steady(), other.steady())
 }
 
 // steady is the note without what passes.
@@ -49,7 +45,7 @@ func (n Note) After(earlier Note) Note {
 	for _, workload := range earlier.Workloads {
 		told[workload.NoteRef] = workload
 	}
-	workloads := make([]NoteWorkload, 0, len(n.Workloads))
+	var workloads []NoteWorkload
 	for _, now := range n.Workloads {
 		then, found := told[now.NoteRef]
 		if found && now.Verdict == planner.Keep.String() {

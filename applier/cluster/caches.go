@@ -82,8 +82,10 @@ func (c *caches) ensure(ctx context.Context, places []place) (gone []place, err 
 	var faults []error
 	for _, w := range waiting {
 		err := w.await(ctx)
-		if errors.Is(err, errNotServed) {
+		if isFinal(err) { // the next snapshot begins anew, at once
 			c.drop(w.place)
+		}
+		if errors.Is(err, errNotServed) {
 			gone = append(gone, w.place)
 			continue
 		}

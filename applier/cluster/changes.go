@@ -10,14 +10,15 @@ import (
 
 // event is one change that a cache has taken in.
 type event struct {
-	place   place
-	name    string
-	uid     types.UID
-	owner   types.UID
-	version string
-	deleted bool // gone
-	ending  bool // has a deletion timestamp
-	initial bool // was there when the watch began: nothing changed
+	place     place
+	name      string
+	uid       types.UID
+	owner     types.UID
+	version   string
+	deleted   bool // gone
+	ending    bool // has a deletion timestamp
+	initial   bool // was there when the watch began: nothing changed
+	recovered bool // no object: the watch works again
 }
 
 func handlerFor(at place, observe func(event)) cache.ResourceEventHandler {
@@ -115,7 +116,7 @@ func (c *changes) note(event event) {
 }
 
 func (c *changes) noteLocked(event event) {
-	if c.names[named{event.place, event.name}] || c.owners[event.owner] {
+	if event.recovered || c.names[named{event.place, event.name}] || c.owners[event.owner] {
 		c.ring()
 	}
 }

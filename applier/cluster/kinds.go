@@ -102,7 +102,7 @@ func (k *kinds) ask(ctx context.Context, version schema.GroupVersion) (map[strin
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("ask which kinds %s has: %w", version, err)
+		return nil, fmt.Errorf("ask which kinds %s has: %w", version, withoutURL(err))
 	}
 	found := make(map[string]kind, len(list.APIResources))
 	for _, resource := range list.APIResources {

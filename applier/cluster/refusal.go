@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"regexp"
 	"slices"
 	"strings"
@@ -66,12 +67,21 @@ func failure(verb string, ref planner.Ref, body any, cause error) error {
 // clean gives the server's own words without noise, and without any value that
 // may be secret: those of Secrets, env, commands and whole objects.
 func clean(err error, ref planner.Ref, body any) string {
-	text := err.Error()
+	text := withoutURL(err).Error()
 	var answer apierrors.APIStatus
 	if errors.As(err, &answer) {
 		text = words(answer.Status(), ref)
 	}
 	return shorten(withoutValues(text, secretsIn(ref, body)))
+}
+
+// withoutURL takes the network's fault out of a long request that names it last.
+func withoutURL(err error) error {
+	var request *url.Error
+	if errors.As(err, &request) {
+		return request.Err
+	}
+	return err
 }
 
 // words are the causes that the server lists, or its message.

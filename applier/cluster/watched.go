@@ -34,6 +34,7 @@ type watched struct {
 	place    place
 	informer cache.SharedIndexInformer
 	handler  cache.ResourceEventHandlerRegistration
+	observe  func(event)
 	stop     context.CancelFunc
 
 	mu      sync.Mutex
@@ -43,7 +44,7 @@ type watched struct {
 }
 
 func newWatched(at place, from sources, adopt func([]metav1.ManagedFieldsEntry) bool, observe func(event)) *watched {
-	w := &watched{place: at, changed: make(chan struct{})}
+	w := &watched{place: at, observe: observe, changed: make(chan struct{})}
 	lister, example, client := from.lister(at)
 	reporting := &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
@@ -110,6 +111,9 @@ func (w *watched) report(ctx context.Context, err error) {
 	if w.fault == nil {
 		w.since = time.Now()
 	}
+	if err == nil {
+		w.observe(event{place: w.place, recovered: true})
+	}
 	w.fault = err
 	close(w.changed)
 	w.changed = make(chan struct{})
@@ -141,7 +145,7 @@ func (w *watched) await(ctx context.Context) error {
 
 // isFinal says that trying again will not help before somebody acts.
 func isFinal(err error) bool {
-	return apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) || apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err)
+	return errors.Is(err, errNotServed) || apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) || apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err)
 }
 
 // errNotServed is the cause when the server has a resource no longer.
@@ -156,7 +160,7 @@ func (w *watched) explain(cause error) error {
 	case errors.Is(cause, context.DeadlineExceeded):
 		return fmt.Errorf("list and watch %s: no answer in time: %w", w.place, cause)
 	}
-	return fmt.Errorf("list and watch %s: %w", w.place, cause)
+	return fmt.Errorf("list and watch %s: %w", w.place, withoutURL(cause))
 }
 
 func (p place) String() string {

@@ -49,11 +49,6 @@ const (
 	errorPause = 15 * time.Second // after the cluster could not be asked
 )
 
-// supersededError ends a Settle since a newer commit takes over.
-type supersededError struct{ by string }
-
-func (e supersededError) Error() string { return "superseded by " + e.by }
-
 // Once takes the head up, and returns when it has ended. A commit that was
 // begun and could not be brought to an end has failed, and its note says why;
 // an error means that nothing was tried.
@@ -112,34 +107,41 @@ func (l *Loop) reconcile(ctx context.Context, commits <-chan Revision, book *rec
 func (l *Loop) keep(ctx context.Context, rev Revision, commits <-chan Revision, book *recorder) *Revision {
 	l.watch.take(rev)
 	l.Log.WithFields(logrus.Fields{"commit": rev.ID, "manifests": len(rev.Manifests), "problems": len(rev.Problems)}).Info("commit taken up")
-	var last applier.Note
+	var last applier.Note // how it ended; the zero note: not yet
 	for {
 		note, newer, err := l.settle(ctx, rev, commits)
-		l.watch.end(note, err)
+		switch {
+		case err == nil:
+			note = note.After(last)
+			l.ended(note, last)
+			book.add(note)
+			last = note
+		case newer == nil && ctx.Err() == nil:
+			l.watch.end(note, err)
+			l.Log.WithField("commit", rev.ID).WithError(err).Error("commit could not be brought to an end")
+		}
+		if newer == nil && ctx.Err() == nil {
+			newer = l.rest(ctx, note, err, commits)
+		}
 		switch {
 		case newer != nil:
-			if note, tell := overtaken(last, note, err, newer.ID); tell {
-				book.add(note)
+			if told, is := superseded(last, note, newer.ID); is {
+				book.add(told)
 			}
 			return newer
 		case ctx.Err() != nil:
 			return nil
-		case err != nil:
-			l.Log.WithField("commit", rev.ID).WithError(err).Error("commit could not be brought to an end")
-		default:
-			if !note.Same(last) {
-				l.Log.WithFields(logrus.Fields{"commit": rev.ID, "state": note.State, "workloads": len(note.Workloads)}).Info("reconciled")
-			}
-			last = note
-			book.add(note)
-		}
-		if newer := l.rest(ctx, note, err, commits); newer != nil || ctx.Err() != nil {
-			if note, tell := overtaken(last, last, nil, idOf(newer)); tell && newer != nil {
-				book.add(note)
-			}
-			return newer
 		}
 	}
+}
+
+// ended tells that a commit has come to an end, or to another one than last time.
+func (l *Loop) ended(note, last applier.Note) {
+	l.watch.end(note, nil)
+	if note.Same(last) {
+		return
+	}
+	l.Log.WithFields(logrus.Fields{"commit": note.Commit, "state": note.State, "workloads": len(note.Workloads), "problems": len(note.Problems)}).Info("reconciled")
 }
 
 // settle settles the commit, unless a newer one comes first.
@@ -155,27 +157,23 @@ func (l *Loop) settle(ctx context.Context, rev Revision, commits <-chan Revision
 	case <-ended:
 	case next := <-commits:
 		newer = &next
-		cancel(supersededError{next.ID})
+		cancel(fmt.Errorf("superseded by %s", next.ID))
 		<-ended
 	}
 	return l.about(note, rev), newer, err
 }
 
-// overtaken is the note of a commit that a newer one took over from, and
-// whether there is anything to tell: a commit that had come to a good end stays
-// as it was.
-func overtaken(last, note applier.Note, err error, by string) (applier.Note, bool) {
-	switch {
-	case err != nil && last.State == "":
+// superseded is the note of a commit that a newer one took over from; last is
+// how it had ended, now how far it was. A commit that had come to a good end
+// has nothing to add: false.
+func superseded(last, now applier.Note, by string) (applier.Note, bool) {
+	note := last
+	if last.State == "" {
+		note = now
 		note.State = applier.Superseded
-	case err != nil:
-		note = last // a repair was interrupted; the commit itself had ended
-	}
-	if note.State == planner.Settled || note.State == planner.Held || note.State == "" {
-		return note, err == nil && note.State != ""
 	}
 	note.SupersededBy = by
-	return note, true
+	return note, note.State != planner.Settled && note.State != planner.Held
 }
 
 // rest returns when there may be something to do for the commit again, or with
@@ -205,13 +203,6 @@ func (l *Loop) rest(ctx context.Context, note applier.Note, err error, commits <
 	case <-time.After(time.Until(free)):
 	}
 	return nil
-}
-
-func idOf(rev *Revision) string {
-	if rev == nil {
-		return ""
-	}
-	return rev.ID
 }
 
 // progress shows a round to whoever watches.
