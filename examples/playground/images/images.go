@@ -8,6 +8,7 @@ package images
 import (
 	"archive/tar"
 	"bytes"
+	"compress/gzip"
 	"context"
 	"fmt"
 	"io"
@@ -22,8 +23,9 @@ import (
 
 // Program is a compiled program out of which images of any version are made.
 type Program struct {
-	name   string
-	binary []byte
+	name string
+	// binary is the layer all versions share; it is compressed once.
+	binary v1.Layer
 }
 
 // Image is the program with its version in the file /version. Equal versions
@@ -39,15 +41,11 @@ func (p *Program) Image(version string) (v1.Image, error) {
 	if err != nil {
 		return nil, fmt.Errorf("image %s:%s: %w", p.name, version, err)
 	}
-	program, err := layer(p.name, 0o755, p.binary)
-	if err != nil {
-		return nil, fmt.Errorf("image %s:%s: %w", p.name, version, err)
-	}
 	label, err := layer("version", 0o644, []byte(version+"\n"))
 	if err != nil {
 		return nil, fmt.Errorf("image %s:%s: %w", p.name, version, err)
 	}
-	image, err = mutate.AppendLayers(image, program, label)
+	image, err = mutate.AppendLayers(image, p.binary, label)
 	if err != nil {
 		return nil, fmt.Errorf("image %s:%s: %w", p.name, version, err)
 	}
@@ -60,7 +58,11 @@ func Load(ctx context.Context, name string) (*Program, error) {
 	if err != nil {
 		return nil, fmt.Errorf("program %s: %w", name, err)
 	}
-	return &Program{name: name, binary: binary}, nil
+	shared, err := layer(name, 0o755, binary)
+	if err != nil {
+		return nil, fmt.Errorf("program %s: %w", name, err)
+	}
+	return &Program{name: name, binary: shared}, nil
 }
 
 // layer holds a single file.
@@ -79,5 +81,5 @@ func layer(name string, mode int64, content []byte) (v1.Layer, error) {
 	}
 	return tarball.LayerFromOpener(func() (io.ReadCloser, error) {
 		return io.NopCloser(bytes.NewReader(archive.Bytes())), nil
-	})
+	}, tarball.WithCompressedCaching, tarball.WithCompressionLevel(gzip.BestSpeed))
 }

@@ -111,7 +111,7 @@ func (s *site) remove(ctx context.Context) error {
 		removeNetworkCache(s.bridge()),
 		s.removeShimSockets(),
 		s.removeLogLinks(),
-		removePluginSocket(),
+		s.removePluginSocket(),
 	)
 	if err != nil {
 		return err // the folder stays, so that the next start tries again

@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -72,9 +73,13 @@ func removeNetworkCache(bridge string) error {
 // pluginSocket is where a kubelet waits for device plugins.
 const pluginSocket = "/var/lib/kubelet/device-plugins/kubelet.sock"
 
-// removePluginSocket leaves the socket of a kubelet that runs, and every folder
-// that holds something.
-func removePluginSocket() error {
+// removePluginSocket leaves alone what another kubelet may be about to use: that
+// of another site, the socket of one that runs, and a folder that is not empty.
+func (s *site) removePluginSocket() error {
+	others, err := filepath.Glob(filepath.Join(sites, "*", lockName))
+	if err != nil || slices.ContainsFunc(others, func(lock string) bool { return lock != s.path(lockName) }) {
+		return err
+	}
 	connection, err := net.Dial("unix", pluginSocket)
 	if err == nil {
 		return connection.Close()

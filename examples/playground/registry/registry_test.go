@@ -69,22 +69,19 @@ func TestTheMissingTagIsNotFound(t *testing.T) {
 	}
 }
 
-func TestASecondRegistryHasTheSameDigests(t *testing.T) {
-	first, second := start(t), start(t)
-	if a, b := first.Digest("app", "v2"), second.Digest("app", "v2"); a != b {
-		t.Errorf("digests of app:v2 = %q and %q, want the same", a, b)
-	}
-}
-
-func TestCloseFreesThePort(t *testing.T) {
-	r, err := registry.Start(t.Context())
+func TestASecondRegistryHasTheSameDigestsAndCloseFreesItsPort(t *testing.T) {
+	first := start(t)
+	second, err := registry.Start(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := r.Close(); err != nil {
+	if a, b := first.Digest("app", "v2"), second.Digest("app", "v2"); a != b {
+		t.Errorf("digests of app:v2 = %q and %q, want the same", a, b)
+	}
+	if err := second.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if response, err := http.Get("http://" + r.Host() + "/v2/"); err == nil {
+	if response, err := http.Get("http://" + second.Host() + "/v2/"); err == nil {
 		response.Body.Close()
 		t.Errorf("GET after Close = %s, want a refused connection", response.Status)
 	}
