@@ -34,7 +34,6 @@ func newHTTPRemote(opts Options, auth Auth, u *url.URL) (*httpRemote, error) {
 	}
 	base := http.DefaultTransport.(*http.Transport).Clone()
 	base.TLSClientConfig = tlsConfig
-	base.ResponseHeaderTimeout = 10 * opts.Timeout // a fetch's own limit; packing may take a while
 	client := &http.Client{Transport: limited{base, opts.MaxPackBytes}}
 	r := &httpRemote{
 		place:    place{display: displayURL(opts.URL), hidden: auth.secrets(), host: u.Hostname()},

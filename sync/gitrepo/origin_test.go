@@ -17,6 +17,7 @@ type origin struct {
 	t    testing.TB
 	bare string
 	work string
+	env  []string // added to git's environment
 }
 
 func newOrigin(t testing.TB, initArgs ...string) *origin {
@@ -42,7 +43,7 @@ func gitEnv() []string {
 func (o *origin) gitIn(dir string, args ...string) string {
 	o.t.Helper()
 	cmd := exec.Command("git", args...)
-	cmd.Dir, cmd.Env = dir, gitEnv()
+	cmd.Dir, cmd.Env = dir, append(gitEnv(), o.env...)
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		o.t.Fatalf("git %s: %v\n%s", strings.Join(args, " "), err, out)

