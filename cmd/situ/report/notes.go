@@ -70,8 +70,11 @@ func (p *page) note(note applier.Note) {
 
 func noteHeadline(note applier.Note) string {
 	text := string(note.State)
-	if note.SupersededBy != "" {
+	switch {
+	case note.SupersededBy != "" && note.State == applier.Superseded:
 		text += " by " + short(note.SupersededBy)
+	case note.SupersededBy != "":
+		text += ", superseded by " + short(note.SupersededBy)
 	}
 	if !note.Finished.IsZero() {
 		text += fmt.Sprintf(", %s, took %s", note.Finished.UTC().Format(time.DateTime+" UTC"), note.Finished.Sub(note.Started))
@@ -106,15 +109,15 @@ func (p Printer) notesMarkdown(notes []applier.Note) error {
 	for _, note := range notes {
 		var what []string
 		for _, w := range note.Workloads {
-			what = append(what, fmt.Sprintf("`%s`: %s, %s", w.Ref(), w.State, escape(podsInWords(w))))
+			what = append(what, fmt.Sprintf("%s: %s, %s", code(w.Ref().String()), w.State, escape(podsInWords(w))))
 		}
 		for _, o := range note.Objects {
-			what = append(what, fmt.Sprintf("`%s`: %s", o.Ref(), past(o.Verb)))
+			what = append(what, fmt.Sprintf("%s: %s", code(o.Ref().String()), past(o.Verb)))
 		}
 		for _, problem := range note.Problems {
 			what = append(what, "problem: "+escape(problem))
 		}
-		page.line("| `%s` | %s | **%s** | %s |", short(note.Commit), escape(note.Cluster), escape(noteHeadline(note)), strings.Join(what, "<br>"))
+		page.line("| %s | %s | **%s** | %s |", code(short(note.Commit)), escape(note.Cluster), escape(noteHeadline(note)), strings.Join(what, "<br>"))
 	}
 	return p.write(page)
 }

@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"situ.gitops/planner"
@@ -45,7 +46,7 @@ func (p *page) workloadTable(workloads []planner.WorkloadPlan) {
 		if text := stateText(w); text != "" {
 			why = append(why, escape(string(w.State)+": "+text))
 		}
-		p.line("| `%s`<br>%s | **%s** | %d | %s |", w.Ref, escape(w.Origin.String()), escape(headline(w)), len(w.Pods), strings.Join(why, "<br>"))
+		p.line("| %s<br>%s | **%s** | %d | %s |", code(w.Ref.String()), escape(w.Origin.String()), escape(headline(w)), len(w.Pods), strings.Join(why, "<br>"))
 	}
 }
 
@@ -53,7 +54,7 @@ func (p *page) objectTable(objects []planner.ObjectPlan) {
 	var rows []string
 	for _, o := range objects {
 		if o.Verb != planner.None || o.State == planner.Failed {
-			rows = append(rows, fmt.Sprintf("| `%s`<br>%s | **%s** | %s |", o.Ref, escape(o.Origin.String()), o.Verb, escape(objectDetail(o))))
+			rows = append(rows, fmt.Sprintf("| %s<br>%s | **%s** | %s |", code(o.Ref.String()), escape(o.Origin.String()), o.Verb, escape(objectDetail(o))))
 		}
 	}
 	if len(rows) == 0 {
@@ -84,7 +85,7 @@ func (p *page) podDetails(w planner.WorkloadPlan) {
 			named = group[:podLines/2]
 		}
 		for _, pod := range named {
-			p.line("| `%s` | %s | %s | %s |", pod.Name, pod.Verb, turn(pod), escape(pod.Text))
+			p.line("| %s | %s | %s | %s |", code(pod.Name), pod.Verb, turn(pod), escape(podNote(pod, w.Reasons)))
 		}
 		if rest := len(group) - len(named); rest > 0 {
 			p.line("| and %d more | %s | %s | |", rest, group[0].Verb, turn(group[0]))
@@ -94,7 +95,26 @@ func (p *page) podDetails(w planner.WorkloadPlan) {
 	p.line("</details>")
 }
 
+// podNote is what a pod waits for, and its reasons if they are not the workload's.
+func podNote(pod planner.PodPlan, workload []planner.Reason) string {
+	var parts []string
+	if pod.Text != "" {
+		parts = append(parts, pod.Text)
+	}
+	if !slices.Equal(pod.Reasons, workload) {
+		for _, reason := range pod.Reasons {
+			parts = append(parts, sentence(reason))
+		}
+	}
+	return strings.Join(parts, "; ")
+}
+
+// code is a name in a code span, where nothing is read as markup.
+func code(name string) string {
+	return "`" + strings.NewReplacer("`", "'", "|", "/", "\n", " ").Replace(name) + "`"
+}
+
 // escape keeps a text from outside from being read as Markdown or HTML.
 func escape(text string) string {
-	return strings.NewReplacer("|", "\\|", "<", "&lt;", ">", "&gt;", "*", "\\*", "`", "'", "_", "\\_", "[", "\\[", "\n", " ").Replace(text)
+	return strings.NewReplacer("|", "\\|", "<", "&lt;", ">", "&gt;", "*", "\\*", "`", "'", "_", "\\_", "[", "\\[", "]", "\\]", "\n", " ").Replace(text)
 }

@@ -45,10 +45,11 @@ func title(cluster string, plan planner.Plan) string {
 }
 
 func (p *page) workload(w planner.WorkloadPlan) {
-	p.line("%s  %s  %s", p.paint(bold, w.Ref.String()), p.paint(colorOf(w.Verdict), headline(w)), p.paint(dim, w.Origin.String()))
 	if quiet(w) {
+		p.line("%s  %s  %s", p.paint(bold, w.Ref.String()), p.paint(dim, "keep, "+count(len(w.Pods), "pod")), p.paint(dim, w.Origin.String()))
 		return
 	}
+	p.line("%s  %s  %s", p.paint(bold, w.Ref.String()), p.paint(colorOf(w.Verdict), headline(w)), p.paint(dim, w.Origin.String()))
 	if w.Host != "" {
 		p.line("  host     %s", w.Host)
 	}
@@ -97,8 +98,6 @@ func headline(w planner.WorkloadPlan) string {
 		return "resize in place"
 	case w.Verdict == planner.Metadata:
 		return "metadata, nothing restarts"
-	case quiet(w):
-		return "keep, " + count(len(w.Pods), "pod")
 	}
 	return w.Verdict.String()
 }
@@ -234,12 +233,14 @@ func (s Summary) String() string {
 		return fmt.Sprintf("nothing to do: %s, %s and %s are as they should be",
 			count(s.Workloads.Total, "workload"), count(s.Pods.Total, "pod"), count(s.Objects.Total, "other object"))
 	}
-	parts := []string{
-		some(count(s.Workloads.Total, "workload"), s.Workloads.Create, "to create"),
-		some(count(s.Pods.Total, "pod"), s.Pods.Restart, "to restart in place", s.Pods.Resize, "to resize in place",
-			s.Pods.Metadata, "to patch without a restart", s.Pods.Recreate, "to recreate", s.Pods.Refuse, "refused", s.Pods.Keep, "to keep"),
-		some(count(s.Objects.Total, "other object"), s.Objects.Create, "to create", s.Objects.Update, "to update",
-			s.Objects.Wait, "waiting", s.Objects.Refuse, "refused"),
+	parts := []string{some(count(s.Workloads.Total, "workload"), s.Workloads.Create, "to create")}
+	if s.Pods.Total > 0 {
+		parts = append(parts, some(count(s.Pods.Total, "pod"), s.Pods.Restart, "to restart in place", s.Pods.Resize, "to resize in place",
+			s.Pods.Metadata, "to patch without a restart", s.Pods.Recreate, "to recreate", s.Pods.Refuse, "refused", s.Pods.Keep, "to keep"))
+	}
+	if s.Objects.Total > 0 {
+		parts = append(parts, some(count(s.Objects.Total, "other object"), s.Objects.Create, "to create", s.Objects.Update, "to update",
+			s.Objects.Wait, "waiting", s.Objects.Refuse, "refused"))
 	}
 	if len(s.Problems) > 0 {
 		parts = append(parts, count(len(s.Problems), "problem"))
