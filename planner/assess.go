@@ -19,6 +19,8 @@ type podCase struct {
 	resizes    bool     // through pods/resize, before the patch
 	progress   progress
 	turn       int
+	pulling    string // the image that it waits for, "" if it has all
+	blocked    string // who forbids its disruption
 	kept       string // why it stays as it is on purpose, "" if it does not
 }
 

@@ -24,7 +24,12 @@ func Assume(from, to []Manifest) Snapshot {
 	for _, m := range from {
 		snap.assumeLive(m)
 	}
+	onNode := map[string]bool{}
+	snap.Images = map[string]map[string]bool{"": onNode} // pods without a node, where no image is missing
 	for _, m := range to {
+		for _, c := range containersOf(templateOf(m.Object)) {
+			onNode[canonical(textAt(c.spec, "image"))] = true
+		}
 		snap.Proofs[m.Ref] = Proof{Object: &unstructured.Unstructured{Object: defaulted(m)}}
 	}
 	return snap

@@ -11,6 +11,12 @@ import (
 func (r *rollout) applyBody() map[string]any {
 	body := clone(r.manifest.Object).(map[string]any)
 	body["apiVersion"], body["kind"] = r.manifest.APIVersion, r.manifest.Kind
+	if r.reverted != "" {
+		body = with(body, clone(map[string]any(r.want)), "spec", "template")
+	}
+	if spec := mapAt(body, "spec"); r.scaler != "" && r.live.Object != nil {
+		delete(spec, "replicas")
+	}
 	return body
 }
 
@@ -21,8 +27,32 @@ func labelled(body map[string]any, revision string) map[string]any {
 
 // apply is the server-side apply of a body over the live object that it was decided on.
 func (r *rollout) apply(name string, body map[string]any, text string) Action {
-	return Action{Name: name, Mode: ServerSideApply, Ref: r.manifest.Ref, UID: r.uid(), Body: body, Adopt: r.proof.Adopt, Text: text}
+	action := Action{Name: name, Mode: ServerSideApply, Ref: r.manifest.Ref, UID: r.uid(), Body: body, Adopt: r.proof.Adopt, Text: text}
+	if r.foreignReplicas() && r.live.Object != nil {
+		action.Disown = []string{"spec.replicas"}
+	}
+	return action
 }
+
+// foreignReplicas: Git leaves the replicas to others. Giving them up must not
+// bring them back to the server's default.
+func (r *rollout) foreignReplicas() bool {
+	return hostKind(r.manifest.Ref) != "" && (r.scaler != "" || at(r.manifest.Object, "spec", "replicas") == nil)
+}
+
+// differs compares the live workload with its proof, but for some paths.
+func (r *rollout) differs(except ...[]string) bool {
+	if r.foreignReplicas() {
+		except = append(except, []string{"spec", "replicas"})
+	}
+	wanted := r.proof.Object.Object
+	if r.reverted != "" {
+		wanted = with(wanted, map[string]any(r.want), "spec", "template")
+	}
+	return differs(r.live.Object.Object, wanted, append(except, revertedPath)...)
+}
+
+var revertedPath = []string{"metadata", "annotations", AnnotationReverted}
 
 func (r *rollout) uid() types.UID {
 	if r.live.Object == nil {

@@ -123,6 +123,9 @@ func untagged(image string) string {
 // "docker.io/library/app:latest".
 func sameName(a, b string) bool { return canonical(a) == canonical(b) }
 
+// ImageName spells an image in full, so that names can be compared.
+func ImageName(image string) string { return canonical(image) }
+
 func canonical(image string) string {
 	name, digest, pinned := strings.Cut(image, "@")
 	if first, rest, found := strings.Cut(name, "/"); !found {

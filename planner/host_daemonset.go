@@ -42,8 +42,10 @@ func (d *daemonSet) replicas() int {
 func (d *daemonSet) pods() []*corev1.Pod { return d.members }
 
 func (d *daemonSet) made(pod *corev1.Pod) made {
-	return madeFrom(d.revisions, pod.Labels[appsv1.ControllerRevisionHashLabelKey], hashOf)
+	return d.recorded(labelOf(pod))
 }
+
+func (d *daemonSet) recorded(label string) made { return madeFrom(d.revisions, label, hashOf) }
 
 func hashOf(revision *unstructured.Unstructured) string {
 	return revision.GetLabels()[appsv1.ControllerRevisionHashLabelKey]
@@ -121,7 +123,7 @@ func (d *daemonSet) applyStep(r *rollout, hold bool) Step {
 	if hold {
 		except = append(except, []string{"spec", "updateStrategy"})
 	}
-	if d.hold == hold && !differs(d.object.Object, r.proof.Object.Object, except...) {
+	if d.hold == hold && !r.differs(except...) {
 		return nil
 	}
 	body := r.applyBody()

@@ -99,6 +99,13 @@ func (d *deployment) made(pod *corev1.Pod) made {
 	return made{}
 }
 
+func (d *deployment) recorded(label string) made {
+	if d.current == nil {
+		return made{}
+	}
+	return d.current.recorded(label)
+}
+
 func (d *deployment) before(a, b *podCase) bool { return youngestFirst(a, b) }
 
 func (d *deployment) keeps(*corev1.Pod) string { return "" }
@@ -158,11 +165,21 @@ func (d *deployment) nativeSteps(r *rollout) []Step {
 			c.turn = max(c.turn, 1)
 		}
 	}
+	if d.hold && d.overestimates(r) {
+		r.waits = "for the Deployment's controller to see which pods are unavailable"
+		return nil
+	}
 	apply := d.applyChanged(r, unchanged)
 	if d.hold {
 		return steps(apply, Step{d.release(r)})
 	}
 	return steps(apply)
+}
+
+// overestimates: the controller takes pods for available that are restarting in
+// place. Set free, it would take as many others down as if they were.
+func (d *deployment) overestimates(r *rollout) bool {
+	return !observed(d.object) || numberAt(d.object.Object, 0, "status", "availableReplicas") > r.available()
 }
 
 func (d *deployment) inPlaceSteps(r *rollout) []Step {
@@ -276,7 +293,7 @@ func (d *deployment) releaseStep(r *rollout) Step {
 		r.waits = "for the Deployment's controller to find its ReplicaSet"
 		return nil
 	}
-	if len(d.pods()) > len(d.members[d.current.object.GetName()]) && r.pending() > 0 {
+	if others := len(d.pods()) > len(d.members[d.current.object.GetName()]); others && (r.pending() > 0 || d.overestimates(r)) {
 		return nil
 	}
 	return Step{d.release(r)}
@@ -310,7 +327,7 @@ func (d *deployment) applyChanged(r *rollout, adjust func(map[string]any) map[st
 	if d.hold {
 		except = append(except, []string{"spec", "paused"})
 	}
-	if !differs(d.object.Object, r.proof.Object.Object, except...) {
+	if !r.differs(except...) {
 		return nil
 	}
 	body := r.applyBody()

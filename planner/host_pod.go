@@ -49,6 +49,9 @@ func (h *barePodHost) made(*corev1.Pod) made {
 	return made{key: "live", template: plain(ownPart(h.object.Object, h.want)), known: true}
 }
 
+// recorded knows nothing: a bare pod has no history but itself.
+func (h *barePodHost) recorded(string) made { return made{} }
+
 func (h *barePodHost) before(a, b *podCase) bool { return false }
 
 func (h *barePodHost) keeps(*corev1.Pod) string { return "" }

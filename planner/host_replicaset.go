@@ -66,7 +66,7 @@ func (s *replicaSet) label(r *rollout) string {
 
 func (s *replicaSet) applyStep(r *rollout, label string) Step {
 	base := []string{"metadata", "annotations", AnnotationBaseRevision}
-	if !differs(s.object.Object, r.proof.Object.Object, []string{"spec", "template", "metadata", "labels", LabelRevision}, base) {
+	if !r.differs([]string{"spec", "template", "metadata", "labels", LabelRevision}, base) {
 		return nil
 	}
 	body := r.applyBody()

@@ -47,7 +47,11 @@ func (s *statefulSet) replicas() int { return numberAt(s.object.Object, 1, "spec
 func (s *statefulSet) pods() []*corev1.Pod { return s.members }
 
 func (s *statefulSet) made(pod *corev1.Pod) made {
-	return madeFrom(s.revisions, pod.Labels[appsv1.ControllerRevisionHashLabelKey], (*unstructured.Unstructured).GetName)
+	return s.recorded(labelOf(pod))
+}
+
+func (s *statefulSet) recorded(label string) made {
+	return madeFrom(s.revisions, label, (*unstructured.Unstructured).GetName)
 }
 
 // madeFrom finds a pod's template among the revisions that its controller keeps.
@@ -175,7 +179,7 @@ func (s *statefulSet) applyStep(r *rollout, partition int) Step {
 	live := numberAt(s.object.Object, 0, "spec", "updateStrategy", "rollingUpdate", "partition")
 	holding := partition >= 0 && partition != s.kept
 	moves := partition >= 0 && live != partition || s.hold != holding
-	if !moves && !differs(s.object.Object, r.proof.Object.Object, path, holdPath) && s.sameStrategy(r) {
+	if !moves && !r.differs(path, holdPath) && s.sameStrategy(r) {
 		return nil
 	}
 	body := r.applyBody()

@@ -94,6 +94,7 @@ func patchImages(body map[string]any, want Template, images map[string]string) {
 func markFor(c podCase, commit, revision string) Mark {
 	mark := Mark{Version: 1, Commit: commit, Revision: revision, Restart: map[string]string{}}
 	earlier := markOf(c.pod)
+	mark.From = labelOf(c.pod)
 	for name, id := range earlier.Restart {
 		if !proven(c.pod, name, id) {
 			mark.Restart[name] = id

@@ -72,6 +72,7 @@ type WorkloadPlan struct {
 	State      State
 	Text       string // why it is in this state
 	Steps      []Step // what to do now
+	Cleanup    Step   // what to do if nobody goes on with this plan
 }
 
 // PodPlan is what the commit means for one pod.
@@ -136,6 +137,8 @@ type Action struct {
 	UID         types.UID // the object that this was decided on; "": it was not there
 	Generation  int64     // the spec that this was decided on; 0: any
 	Body        any       // JSON object, or list of JSON patch operations
-	Adopt       bool      // before it: hand fields that kubectl owns over to situ
+	Adopt       bool      // before it: hand fields that kubectl owned over to situ
+	Disown      []string  // before it: fields that situ gives up, such as "spec.replicas"; their values stay
+	DryRun      bool      // only asked, not done: a refusal stops the steps behind it
 	Text        string    // what and why, for people
 }

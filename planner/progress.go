@@ -15,6 +15,7 @@ type Mark struct {
 	Version  int               `json:"v"`
 	Commit   string            `json:"commit"`
 	Revision string            `json:"revision"`
+	From     string            `json:"from,omitempty"`    // the revision label that it had before
 	At       time.Time         `json:"at"`                // when the patch was decided
 	Restart  map[string]string `json:"restart,omitempty"` // container -> the containerID that must go away
 	Partial  bool              `json:"partial,omitempty"` // more containers follow, then the revision label
@@ -114,15 +115,28 @@ func proven(pod *corev1.Pod, container, before string) bool {
 }
 
 func brokenContainer(pod *corev1.Pod) string {
+	mark := markOf(pod)
 	for _, list := range [][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses} {
 		for i := range list {
 			waiting := list[i].State.Waiting
-			if waiting != nil && slices.Contains(brokenReasons, waiting.Reason) {
-				return clip(fmt.Sprintf("container %s: %s: %s", list[i].Name, waiting.Reason, waiting.Message))
+			if waiting == nil || !slices.Contains(brokenReasons, waiting.Reason) {
+				continue
 			}
+			if waiting.Reason == "CrashLoopBackOff" && stoppedByUpdate(&list[i], mark) {
+				continue
+			}
+			return clip(fmt.Sprintf("container %s: %s: %s", list[i].Name, waiting.Reason, waiting.Message))
 		}
 	}
 	return ""
+}
+
+// stoppedByUpdate: the kubelet also backs off before it starts a container anew
+// that an update has stopped. That is no crash: what ended is the old container.
+func stoppedByUpdate(status *corev1.ContainerStatus, mark Mark) bool {
+	ended := status.LastTerminationState.Terminated
+	before, restarts := mark.Restart[status.Name]
+	return restarts && ended != nil && (ended.ContainerID == before || !ended.StartedAt.After(mark.At))
 }
 
 func readySince(pod *corev1.Pod) (time.Time, bool) {

@@ -62,7 +62,11 @@ func (s set) base() string { return s.object.GetAnnotations()[AnnotationBaseRevi
 
 // made finds the template that one of its pods was made from or last patched to.
 func (s set) made(pod *corev1.Pod) made {
-	label := pod.Labels[LabelRevision]
+	return s.recorded(pod.Labels[LabelRevision])
+}
+
+// recorded finds a template by its revision label.
+func (s set) recorded(label string) made {
 	if label == s.revision() && (label != "" || s.base() == "") {
 		return made{key: string(s.object.GetUID()) + "/now", template: s.template(), known: true}
 	}

@@ -44,6 +44,10 @@ func (r *rollout) podPlan(c *podCase) PodPlan {
 		p.State, p.Text = Held, c.kept
 	case c.progress.broken && c.current:
 		p.State = Failed
+	case c.pulling != "":
+		p.Text = c.pulling
+	case c.blocked != "":
+		p.Text = c.blocked
 	}
 	return p
 }
@@ -83,6 +87,8 @@ func (r *rollout) state(acting bool) (State, string) {
 		return Progressing, fmt.Sprintf("%d of %d pods are not there yet", missing, r.budget.Replicas)
 	case r.pending() > 0 && r.budget.MaxUnavailable == 0 && !r.native:
 		return Held, "maxUnavailable 0 leaves no room for a restart"
+	case r.blockedBy() != "":
+		return Progressing, r.blockedBy()
 	case r.pending() > 0:
 		return Progressing, fmt.Sprintf("%d pods to go", r.pending())
 	case r.held != "":
@@ -91,8 +97,20 @@ func (r *rollout) state(acting bool) (State, string) {
 		return Held, fmt.Sprintf("%d pods %s", kept, r.keptWhy())
 	case r.live.Health.Status == "InProgress":
 		return Progressing, r.live.Health.Text
+	case r.reverted != "":
+		return Failed, "taken back: " + r.reverted
 	}
 	return Settled, ""
+}
+
+// blockedBy says who forbids to touch the first pod that waits.
+func (r *rollout) blockedBy() string {
+	for i := range r.cases {
+		if r.cases[i].blocked != "" {
+			return r.cases[i].blocked
+		}
+	}
+	return ""
 }
 
 func (r *rollout) keptWhy() string {

@@ -23,6 +23,7 @@ const (
 	AnnotationGrace          = Domain + "/grace-period"      // between "not ready" and the patch, for pods with the readiness gate
 	AnnotationDeadline       = Domain + "/progress-deadline" // an updated pod that is not available after it has failed
 	AnnotationOnFailure      = Domain + "/on-failure"        // stop (the default), or revert
+	AnnotationReverted       = Domain + "/reverted"          // on a workload whose update failed and was taken back
 	AnnotationRollout        = Domain + "/rollout"           // on a host that situ holds still for a moment
 	AnnotationBaseRevision   = Domain + "/base-revision"     // on a ReplicaSet: what its pods without LabelRevision were made from
 	AnnotationState          = Domain + "/state"             // on a pod: its last update in place

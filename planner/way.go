@@ -14,6 +14,7 @@ import (
 // update, or nothing while it waits. Each step is derived from the pod itself.
 //
 //	resources differ              resize, and wait until they are in force
+//	a restart with a new image    wait until the image is on the node
 //	a restart, and a gate         close the gate; wait until the pod is unready,
 //	                              then for the grace period
 //	containers with priorities    patch those with the highest one; wait until
@@ -28,6 +29,10 @@ func (r *rollout) next(c podCase, patch func(podCase) Action) (Action, bool) {
 			r.waitFor(c.pod, text)
 			return Action{}, false
 		}
+	}
+	if c.pulling != "" {
+		r.waitFor(c.pod, c.pulling)
+		return Action{}, false
 	}
 	mark := markOf(c.pod)
 	if mark.Partial && !r.batchDone(c.pod, mark) {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -75,6 +76,12 @@ type Commit struct {
 	ID        string
 	Manifests []Manifest // in the order of their origins, each Ref once
 	Problems  []Problem  // what could not be read; its objects are left as they are
+	Policy    Policy
+}
+
+// Policy is what the person who runs situ decided for all workloads.
+type Policy struct {
+	NoPull bool // restart without having the new image on the node first
 }
 
 // Snapshot is what the cluster looked like at one moment. Objects are shared
@@ -85,7 +92,12 @@ type Snapshot struct {
 	Proofs map[Ref]Proof                              // one for each manifest of the commit
 	Owned  map[types.UID][]*unstructured.Unstructured // ReplicaSets and ControllerRevisions, by their controller
 	Served Served
-	Pods   map[types.UID][]*corev1.Pod // by their controller; a bare pod by its own UID
+
+	Autoscalers map[Ref]string                             // workload -> what owns its replicas: "horizontalpodautoscaler/web"
+	Disruptions map[string][]*policyv1.PodDisruptionBudget // by namespace
+	Images      map[string]map[string]bool                 // node -> images that it has, as ImageName spells them
+	Pulls       []*corev1.Pod                              // pods that bring images to nodes
+	Pods        map[types.UID][]*corev1.Pod                // by their controller; a bare pod by its own UID
 }
 
 // Served is what the API server can do beyond what every version can.

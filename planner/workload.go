@@ -15,6 +15,7 @@ type host interface {
 	replicas() int                // pods wanted
 	pods() []*corev1.Pod          // active ones
 	made(pod *corev1.Pod) made    // the template that a pod was made from
+	recorded(label string) made   // the template behind a revision label
 	before(a, b *podCase) bool    // the order of updates
 	keeps(pod *corev1.Pod) string // why this pod is kept as it is, "" if it is not
 	partition() *Amount           // the workload's own, nil if its kind has none
@@ -42,6 +43,9 @@ type rollout struct {
 	stopped  string // why no further healthy pod is touched
 	waits    string // for what the host waits
 	held     string // why updates are off on purpose
+	scaler   string // who owns the replicas, if it is not Git
+	reverted string // why the template of before is wanted again
+	cleanup  Step
 }
 
 func planWorkload(commit Commit, m Manifest, snap Snapshot, coming coming, wake *time.Time) WorkloadPlan {
@@ -55,6 +59,7 @@ func planWorkload(commit Commit, m Manifest, snap Snapshot, coming coming, wake 
 	}
 	settings, _ := SettingsOf(m) // mistakes are problems of the commit already
 	r := &rollout{commit: commit, manifest: m, settings: settings, live: live, proof: proof, now: snap.Now, want: templateOf(proof.Object.Object)}
+	r.scaler = snap.Autoscalers[m.Ref]
 	r.minReady = time.Duration(numberAt(proof.Object.Object, 0, "spec", "minReadySeconds")) * time.Second
 	if m.Kind == "Pod" {
 		r.want = plain(barePod(proof.Object.Object))
@@ -65,10 +70,12 @@ func planWorkload(commit Commit, m Manifest, snap Snapshot, coming coming, wake 
 		return plan
 	}
 	h := hostOf(r, snap)
+	r.takeBack(h)
 	r.assess(h, snap)
-	r.schedule(h)
+	r.schedule(h, newDisruptions(snap.Disruptions[m.Namespace], r.cases))
 	plan.Host = h.String()
-	plan.Steps = steps(append(h.steps(r), r.openStep())...)
+	plan.Steps = r.steps(h, snap)
+	plan.Cleanup = r.cleanup
 	r.report(&plan, wake)
 	return plan
 }
@@ -128,12 +135,7 @@ func (r *rollout) assess(h host, snap Snapshot) {
 }
 
 func (r *rollout) count(h host) {
-	available := 0
-	for i := range r.cases {
-		if r.cases[i].progress.available {
-			available++
-		}
-	}
+	available := r.available()
 	promise := r.settings.MaxUnavailable
 	if promise == nil {
 		promise = h.maxUnavailable()
@@ -142,6 +144,11 @@ func (r *rollout) count(h host) {
 	if partition == nil {
 		partition = h.partition()
 	}
+	defer func() {
+		if r.scaler != "" {
+			r.budget.Text += "; replicas are left to " + r.scaler
+		}
+	}()
 	r.budget = Count(h.replicas(), available, partition, promise, h.floor())
 	if r.budget.MaxUnavailable == 0 && r.settings.Explicit && r.settings.MaxUnavailable == nil {
 		r.budget = Count(h.replicas(), available, partition, &Amount{Value: 1}, h.floor())
@@ -204,9 +211,10 @@ func (r *rollout) all(v Verdict) bool {
 //	kept by partition, pause or refusal   never by this commit
 //	nothing becomes unavailable           now
 //	unavailable already                   now, it costs nothing
+//	a PodDisruptionBudget forbids it      later, and the next pod is asked for
 //	room in the budget                    now
 //	else                                  in a later turn
-func (r *rollout) schedule(h host) {
+func (r *rollout) schedule(h host, allowed *disruptions) {
 	counted := !h.byOrdinal() && r.keepPartition()
 	r.native = !counted && r.all(Recreate)
 	r.stopped = r.firstBroken()
@@ -223,7 +231,7 @@ func (r *rollout) schedule(h host) {
 		switch {
 		case c.verdict < Restart, !c.progress.available:
 			c.turn = 1
-		case room > 0 && r.stopped == "":
+		case room > 0 && r.stopped == "" && c.mayRestart(allowed):
 			c.turn = 1
 			room--
 		default:
@@ -231,6 +239,12 @@ func (r *rollout) schedule(h host) {
 			later++
 		}
 	}
+}
+
+// mayRestart asks the PodDisruptionBudgets.
+func (c *podCase) mayRestart(allowed *disruptions) bool {
+	c.blocked = allowed.take(c.pod)
+	return c.blocked == ""
 }
 
 // keepPartition keeps the last pods of the order at the old template. A host
@@ -308,11 +322,52 @@ func (r *rollout) awaitResize(c *podCase) {
 	}
 }
 
+// steps are what to do now: first what makes the host's own steps safe.
+func (r *rollout) steps(h host, snap Snapshot) []Step {
+	pull := r.pullImages(snap)
+	if back := r.revertStep(h); back != nil {
+		return []Step{back}
+	}
+	if r.blocked() && !r.begun() {
+		r.waits = r.firstPull()
+		return steps(pull, r.openStep())
+	}
+	own := h.steps(r)
+	if len(own) > 0 && !r.begun() {
+		own = append(steps(r.trial()), own...)
+	}
+	return steps(append(own, pull, r.openStep(), r.forgetStep())...)
+}
+
+// trial asks the server, before anything is changed, whether it would let a pod
+// be patched so: an admission policy may know better.
+func (r *rollout) trial() Step {
+	for _, c := range r.cases {
+		if c.turn > 0 && len(c.patched) > 0 && c.verdict == Restart {
+			action := patchPod(c, r.want, nil, r.mark(c, revision(r.want)))
+			action.Name, action.DryRun, action.Text = "trial", true, "ask whether pod/"+c.pod.Name+" may be patched"
+			return Step{action}
+		}
+	}
+	return nil
+}
+
 // mark is what a patch decided now leaves on the pod.
 func (r *rollout) mark(c podCase, revision string) Mark {
 	mark := markFor(c, r.commit.ID, revision)
 	mark.At = r.now.UTC().Truncate(time.Second)
 	return mark
+}
+
+// available counts pods that serve now.
+func (r *rollout) available() int {
+	n := 0
+	for i := range r.cases {
+		if r.cases[i].progress.available {
+			n++
+		}
+	}
+	return n
 }
 
 // current counts pods that have the wanted template.

@@ -1,0 +1,192 @@
+package planner
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// The kubelet stops the old container before it pulls the new image. So before
+// the first container is stopped, its new image is brought to its node: by a pod
+// pinned to the node whose command does not exist. The kubelet pulls, the start
+// fails, and the image is there. A bad image reference then costs nothing.
+
+// LabelPull is on the pods that bring images to nodes; its value is the workload's UID.
+const LabelPull = Domain + "/pull"
+
+// maxPulls bounds the pods that bring images to nodes at one time, per workload.
+const maxPulls = 10
+
+// pullImages finds for each pod whose turn is now whether its new images are on
+// its node. Pods that lack one wait; the step brings it there, and removes the
+// pods that are not needed any more.
+func (r *rollout) pullImages(snap Snapshot) Step {
+	if r.commit.Policy.NoPull {
+		return nil
+	}
+	running := map[string]*corev1.Pod{}
+	for _, pod := range snap.Pulls {
+		if pod.Labels[LabelPull] == string(r.uid()) && pod.DeletionTimestamp == nil {
+			running[pod.Name] = pod
+		}
+	}
+	needed := map[string]bool{}
+	var step Step
+	for i := range r.cases {
+		c := &r.cases[i]
+		if c.turn != 1 || c.verdict != Restart {
+			continue
+		}
+		for _, image := range newImages(*c) {
+			if snap.Images[c.pod.Spec.NodeName][canonical(image)] {
+				continue
+			}
+			name := pullName(r.uid(), c.pod.Spec.NodeName, image)
+			pod := running[name]
+			if pulled(pod) {
+				continue
+			}
+			needed[name] = true
+			c.pulling = fmt.Sprintf("image %s is pulled to node %s", image, c.pod.Spec.NodeName)
+			if text := pullFailure(pod); text != "" {
+				c.pulling = clip(fmt.Sprintf("image %s cannot be pulled to node %s: %s", image, c.pod.Spec.NodeName, text))
+				r.stopped = "pod " + c.pod.Name + ": " + c.pulling
+			}
+			if pod == nil && len(running)+len(step) < maxPulls && !slices.ContainsFunc(step, func(a Action) bool { return a.Ref.Name == name }) {
+				step = append(step, r.pullPod(name, c.pod.Spec.NodeName, image))
+			}
+		}
+	}
+	for _, name := range union(running, nil) {
+		r.cleanup = append(r.cleanup, removePull(running[name]))
+		if !needed[name] && !r.mayNeed(running[name]) {
+			step = append(step, removePull(running[name]))
+		}
+	}
+	return step
+}
+
+// mayNeed keeps the proof that an image is on a node until the pods there have it.
+func (r *rollout) mayNeed(pull *corev1.Pod) bool {
+	for i := range r.cases {
+		c := &r.cases[i]
+		if c.turn > 0 && c.pod.Spec.NodeName == pull.Spec.NodeName && slices.Contains(newImages(*c), pull.Spec.Containers[0].Image) {
+			return true
+		}
+	}
+	return false
+}
+
+// newImages are the images that a pod's patch brings. An alias of the image that
+// runs already is none.
+func newImages(c podCase) []string {
+	var images []string
+	for _, change := range c.changes {
+		name, _ := change.Container()
+		image, isText := change.New.(string)
+		if isText && slices.Contains(c.patched, name) && change.path[len(change.path)-1].key == "image" && !slices.Contains(images, image) {
+			images = append(images, image)
+		}
+	}
+	return images
+}
+
+func pullName(workload any, node, image string) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%v\n%s\n%s", workload, node, image))
+	return "situ-pull-" + hex.EncodeToString(sum[:6])
+}
+
+// pulled: the kubelet knows the image's id, or got as far as needing it.
+func pulled(pod *corev1.Pod) bool {
+	if pod == nil || len(pod.Status.ContainerStatuses) == 0 {
+		return false
+	}
+	status := &pod.Status.ContainerStatuses[0]
+	created := status.State.Terminated != nil || status.State.Running != nil
+	return created || status.ImageID != ""
+}
+
+func pullFailure(pod *corev1.Pod) string {
+	if pod == nil {
+		return ""
+	}
+	for i := range pod.Status.ContainerStatuses {
+		waiting := pod.Status.ContainerStatuses[i].State.Waiting
+		if waiting != nil && slices.Contains([]string{"ErrImagePull", "ImagePullBackOff", "InvalidImageName"}, waiting.Reason) {
+			return waiting.Reason + ": " + waiting.Message
+		}
+	}
+	if pod.Status.Phase == corev1.PodFailed && !pulled(pod) {
+		return pod.Status.Reason + ": " + pod.Status.Message
+	}
+	return ""
+}
+
+// pullPod asks for as little as a pod can, and passes the restricted pod
+// security standard. Its owner's end is its own.
+func (r *rollout) pullPod(name, node, image string) Action {
+	ref := Ref{APIVersion: "v1", Kind: "Pod", Namespace: r.manifest.Namespace, Name: name}
+	container := map[string]any{
+		"name": "pull", "image": image, "imagePullPolicy": "IfNotPresent",
+		"command":   []any{"/situ-only-pulls-this-image"},
+		"resources": map[string]any{"requests": map[string]any{"cpu": "1m", "memory": "1Mi"}, "limits": map[string]any{"cpu": "10m", "memory": "16Mi"}},
+		"securityContext": map[string]any{
+			"allowPrivilegeEscalation": false, "runAsNonRoot": true, "runAsUser": int64(65534),
+			"capabilities": map[string]any{"drop": []any{"ALL"}}, "seccompProfile": map[string]any{"type": "RuntimeDefault"},
+		},
+	}
+	spec := map[string]any{
+		"nodeName": node, "restartPolicy": "Never", "terminationGracePeriodSeconds": int64(0),
+		"automountServiceAccountToken": false, "enableServiceLinks": false,
+		"tolerations": []any{map[string]any{"operator": "Exists"}},
+		"containers":  []any{container},
+	}
+	for _, field := range []string{"imagePullSecrets", "serviceAccountName"} {
+		if value := at(r.want, "spec", field); value != nil {
+			spec[field] = clone(value)
+		}
+	}
+	body := map[string]any{
+		"apiVersion": ref.APIVersion, "kind": ref.Kind, "spec": spec,
+		"metadata": map[string]any{
+			"name": ref.Name, "namespace": ref.Namespace, "labels": map[string]any{LabelPull: string(r.uid())},
+			"ownerReferences": []any{map[string]any{
+				"apiVersion": r.manifest.APIVersion, "kind": r.manifest.Kind, "name": r.manifest.Name, "uid": string(r.uid()),
+			}},
+		},
+	}
+	return Action{Name: "pull", Mode: CreateOnly, Ref: ref, Body: body, Text: "pull " + image + " to node " + node}
+}
+
+func removePull(pod *corev1.Pod) Action {
+	return Action{Name: "pulled", Mode: Delete, Ref: podRef(pod), UID: pod.UID, Text: "remove pod/" + pod.Name + ", which only pulled an image"}
+}
+
+// firstPull says what image the first pod waits for.
+func (r *rollout) firstPull() string {
+	for i := range r.cases {
+		if r.cases[i].pulling != "" {
+			return "pod " + r.cases[i].pod.Name + ": " + r.cases[i].pulling
+		}
+	}
+	return ""
+}
+
+// begun: the host has the wanted template already.
+func (r *rollout) begun() bool { return same(templateOf(r.live.Object.Object), r.want) }
+
+// blocked: every pod whose turn is now waits for an image.
+func (r *rollout) blocked() bool {
+	waiting := false
+	for i := range r.cases {
+		c := &r.cases[i]
+		if c.turn == 1 && c.pulling == "" {
+			return false
+		}
+		waiting = waiting || c.turn == 1
+	}
+	return waiting
+}
