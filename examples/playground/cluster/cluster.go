@@ -38,7 +38,7 @@ type Options struct {
 	// Log is told what is being started; nil: nobody.
 	Log io.Writer
 	// NodeGrace is how long a node may be silent until Kubernetes takes it for
-	// lost; 0: 40 seconds.
+	// lost: 15 seconds at least, for a node speaks every 5. 0: 40 seconds.
 	NodeGrace time.Duration
 }
 

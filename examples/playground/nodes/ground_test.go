@@ -116,14 +116,14 @@ func (g ground) until(name string, wanted func(*corev1.Pod) error) *corev1.Pod {
 
 func (g ground) eventually(wanted func() error) {
 	g.Helper()
-	deadline := time.Now().Add(20 * time.Second)
+	deadline := time.Now().Add(time.Minute)
 	for {
 		err := wanted()
 		if err == nil {
 			return
 		}
 		if time.Now().After(deadline) {
-			g.Fatalf("after 20s still: %v", err)
+			g.Fatalf("after a minute still: %v", err)
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
@@ -177,11 +177,11 @@ func onNode(name string) func(*corev1.Pod) {
 	return func(pod *corev1.Pod) { pod.Spec.NodeName = name }
 }
 
-// simulate starts more nodes, and removes them when the test is over. Tests
-// that need them are not parallel: the scheduler would give these nodes the
-// pods of others.
+// simulate starts more nodes, which get no pods of other tests, and removes
+// them when the test is over.
 func (g ground) simulate(options nodes.Options) *nodes.Simulator {
 	g.Helper()
+	options.Cordoned = true
 	simulator, err := nodes.Start(g.Context(), shared.Config(), options)
 	if err != nil {
 		g.Fatal(err)

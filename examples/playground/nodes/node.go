@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
 )
 
 const (
@@ -32,21 +33,26 @@ var capacity = corev1.ResourceList{
 }
 
 // register makes the Node object if it is not there, and reports it ready.
-func (s *Simulator) register(ctx context.Context, name string) error {
-	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{
-		Name: name,
-		Labels: map[string]string{
+func (s *Simulator) register(ctx context.Context, name string, spec corev1.NodeSpec) error {
+	node := &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{
 			Label:                    "simulated",
 			corev1.LabelHostname:     name,
 			corev1.LabelOSStable:     "linux",
 			corev1.LabelArchStable:   "amd64",
 			corev1.LabelTopologyZone: "simulated",
-		},
-	}}
+		}},
+		Spec: spec,
+	}
 	_, err := s.client.CoreV1().Nodes().Create(ctx, node, metav1.CreateOptions{})
 	if err != nil && !apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("register node %s: %w", name, err)
 	}
+	return s.revive(ctx, name)
+}
+
+// revive gives every sign of life that a node has.
+func (s *Simulator) revive(ctx context.Context, name string) error {
 	if err := s.renew(ctx, name); err != nil {
 		return err
 	}
@@ -106,6 +112,34 @@ func (s *Simulator) beat(ctx context.Context) {
 			}
 		}
 	}
+}
+
+// watchNodes reports every node again that somebody took for lost although it
+// lives: on a busy machine heartbeats come late.
+func (s *Simulator) watchNodes(ctx context.Context) error {
+	simulated := func(options *metav1.ListOptions) { options.LabelSelector = Label + "=simulated" }
+	watch := cache.NewFilteredListWatchFromClient(s.client.CoreV1().RESTClient(), "nodes", corev1.NamespaceAll, simulated)
+	informer := cache.NewSharedInformer(watch, &corev1.Node{}, 0)
+	look := func(object any) {
+		if node := object.(*corev1.Node); s.plays(node.Name) && !nodeReady(node) {
+			_ = s.reportNode(ctx, node.Name) // if refused, the controllers write again soon
+		}
+	}
+	_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: look, UpdateFunc: func(_, node any) { look(node) }})
+	if err != nil {
+		return err
+	}
+	s.running.Go(func() { informer.RunWithContext(ctx) })
+	return nil
+}
+
+func nodeReady(node *corev1.Node) bool {
+	for _, condition := range node.Status.Conditions {
+		if condition.Type == corev1.NodeReady {
+			return condition.Status == corev1.ConditionTrue
+		}
+	}
+	return false
 }
 
 // renew writes the lease by which the controllers know that a node lives.

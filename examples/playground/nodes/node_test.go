@@ -7,11 +7,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"situ.gitops/examples/playground/nodes"
 )
 
 func TestANodeThatIsStoppedEndsNoPodUntilItIsBack(t *testing.T) {
+	t.Parallel()
 	g := newGround(t)
 	simulator := g.simulate(nodes.Options{Count: 2, Prefix: "lossy-"})
 	lost := g.createReady("web=shop/web:v1", onNode("lossy-0"))
@@ -34,6 +36,29 @@ func TestANodeThatIsStoppedEndsNoPodUntilItIsBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	g.eventually(g.isGone(lost.Name))
+}
+
+func TestANodeThatWasTakenForLostReportsItselfReady(t *testing.T) {
+	t.Parallel()
+	g := newGround(t)
+	name := g.simulate(nodes.Options{Count: 1, Prefix: "slow-"}).Names()[0]
+	lost := []byte(`{"status":{"conditions":[{"type":"Ready","status":"Unknown","reason":"NodeStatusUnknown"}]}}`)
+	client := shared.Client().CoreV1().Nodes()
+	if _, err := client.Patch(t.Context(), name, types.StrategicMergePatchType, lost, metav1.PatchOptions{}, "status"); err != nil {
+		t.Fatal(err)
+	}
+	g.eventually(func() error {
+		node, err := client.Get(t.Context(), name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		for _, condition := range node.Status.Conditions {
+			if condition.Type == corev1.NodeReady && condition.Status == corev1.ConditionTrue {
+				return nil
+			}
+		}
+		return fmt.Errorf("node %s is not ready: %+v", name, node.Status.Conditions)
+	})
 }
 
 func TestPodsOfForeignNodesAreNeverTouched(t *testing.T) {

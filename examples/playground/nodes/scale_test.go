@@ -14,9 +14,9 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
+// It is not parallel: the others would have to wait for 500 pods.
 func TestFiveHundredPodsAreUpdatedInPlaceOnceEach(t *testing.T) {
 	const replicas = 500
-	t.Parallel()
 	g := newGround(t)
 	store, changed := g.watch()
 	began := time.Now()

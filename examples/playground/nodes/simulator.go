@@ -44,6 +44,8 @@ type Options struct {
 	Count int
 	// Prefix replaces "sim-" in their names.
 	Prefix string
+	// Cordoned nodes get only the pods that name them.
+	Cordoned bool
 }
 
 // Simulator plays the kubelet of its nodes until Stop.
@@ -88,7 +90,7 @@ func Start(ctx context.Context, config *rest.Config, options Options) (*Simulato
 	}
 	for _, name := range s.names {
 		s.alive[name] = true
-		if err := s.register(ctx, name); err != nil {
+		if err := s.register(ctx, name, corev1.NodeSpec{Unschedulable: options.Cordoned}); err != nil {
 			return nil, err
 		}
 	}
@@ -145,6 +147,9 @@ func (s *Simulator) run(ctx context.Context) error {
 	s.stop = stop
 	s.running.Go(func() { s.informer.RunWithContext(own) })
 	s.running.Go(func() { s.beat(own) })
+	if err := s.watchNodes(own); err != nil {
+		return err
+	}
 	if !cache.WaitForCacheSync(ctx.Done(), s.informer.HasSynced) {
 		return fmt.Errorf("list the pods of the simulated nodes: %w", context.Cause(ctx))
 	}
@@ -177,7 +182,7 @@ func (s *Simulator) StopNode(name string) {
 // StartNode brings a stopped node back.
 func (s *Simulator) StartNode(ctx context.Context, name string) error {
 	s.setAlive(name, true)
-	if err := s.register(ctx, name); err != nil {
+	if err := s.revive(ctx, name); err != nil {
 		return err
 	}
 	s.enqueueAll()

@@ -66,6 +66,7 @@ func TestASidecarRestartsAndAPlainInitContainerDoesNot(t *testing.T) {
 }
 
 func TestASimulatorThatStartsAgainRestartsNothingTwice(t *testing.T) {
+	t.Parallel()
 	g := newGround(t)
 	options := nodes.Options{Count: 1, Prefix: "again-"}
 	first := g.simulate(options)
