@@ -72,17 +72,19 @@ func malformed(part string) bool {
 func (gs globs) matches(file string) bool {
 	parts := strings.Split(file, "/")
 	for i, part := range parts {
-		if strings.HasPrefix(part, ".") || gs.ignore(parts[:i+1], i < len(parts)-1) {
+		if strings.HasPrefix(part, ".") || gs.ignore(parts, i+1) {
 			return true
 		}
 	}
 	return false
 }
 
-// ignore judges one file, or one folder on the way to it: the last line decides.
-func (gs globs) ignore(parts []string, folder bool) bool { //nolint:revive // a folder is a fact, not a mode
+// ignore judges the first parts of a path, which are a folder unless they are
+// all of it: the last line that matches decides.
+func (gs globs) ignore(file []string, depth int) bool {
+	folder := depth < len(file)
 	for i := len(gs) - 1; i >= 0; i-- {
-		if g := gs[i]; (folder || !g.folder) && matchParts(g.parts, parts) {
+		if g := gs[i]; (folder || !g.folder) && matchParts(g.parts, file[:depth]) {
 			return !g.keep
 		}
 	}
