@@ -19,6 +19,7 @@ type podCase struct {
 	resizes    bool     // through pods/resize, before the patch
 	progress   progress
 	turn       int
+	foreign    bool   // its host's controller replaces it; situ must not
 	pulling    string // the image that it waits for, "" if it has all
 	blocked    string // who forbids its disruption
 	kept       string // why it stays as it is on purpose, "" if it does not
@@ -67,6 +68,7 @@ func (a *assessor) assess(pod *corev1.Pod, m made) podCase {
 	c := podCase{pod: pod}
 	switch {
 	case m.foreign != "":
+		c.foreign = true
 		c.recreate(Reason{Rule: "host", Text: m.foreign})
 		return c
 	case !m.known:

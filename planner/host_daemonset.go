@@ -80,6 +80,9 @@ func (d *daemonSet) steps(r *rollout) []Step {
 	if strategyOf(r) == "OnDelete" {
 		return onDelete(r, d.applyStep(r, false), d.patch(r))
 	}
+	if r.native && r.restarting() {
+		return nil
+	}
 	if r.native || r.current() == len(r.cases) {
 		if d.hold && !counted(r, "updatedNumberScheduled") {
 			r.waits = "for the DaemonSet's controller to count the patched pods"

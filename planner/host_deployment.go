@@ -169,6 +169,9 @@ func (d *deployment) nativeSteps(r *rollout) []Step {
 		r.waits = "for the Deployment's controller to see which pods are unavailable"
 		return nil
 	}
+	if r.restarting() {
+		return nil
+	}
 	apply := d.applyChanged(r, unchanged)
 	if d.hold {
 		return steps(apply, Step{d.release(r)})

@@ -110,6 +110,9 @@ func (s *statefulSet) steps(r *rollout) []Step {
 	if strategyOf(r) == "OnDelete" {
 		return onDelete(r, s.applyStep(r, -1), s.patch(r))
 	}
+	if r.native && r.restarting() {
+		return nil
+	}
 	if r.native || r.pending() == 0 {
 		if s.hold && !counted(r, "updatedReplicas") {
 			r.waits = "for the StatefulSet's controller to count the patched pods"

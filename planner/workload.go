@@ -209,6 +209,7 @@ func (r *rollout) all(v Verdict) bool {
 // schedule gives each outdated pod its turn.
 //
 //	kept by partition, pause or refusal   never by this commit
+//	its controller replaces it            later, as the controller sees fit
 //	nothing becomes unavailable           now
 //	unavailable already                   now, it costs nothing
 //	a PodDisruptionBudget forbids it      later, and the next pod is asked for
@@ -229,6 +230,8 @@ func (r *rollout) schedule(h host, allowed *disruptions) {
 			continue
 		}
 		switch {
+		case c.foreign:
+			c.turn = 2
 		case c.verdict < Restart, !c.progress.available:
 			c.turn = 1
 		case room > 0 && r.stopped == "" && c.mayRestart(allowed):
@@ -368,6 +371,29 @@ func (r *rollout) available() int {
 		}
 	}
 	return n
+}
+
+// restarting: a pod was patched and its container has not gone down yet. Its
+// controller still takes it for available, so it must not act on others now.
+func (r *rollout) restarting() bool {
+	for i := range r.cases {
+		c := &r.cases[i]
+		if name := unproven(c.pod, markOf(c.pod)); name != "" && !c.progress.broken {
+			r.waitFor(c.pod, "container "+name+" has not restarted yet")
+			return true
+		}
+	}
+	return false
+}
+
+// inPlacePending reports whether pods are still to be patched, or deleted, by situ.
+func (r *rollout) inPlacePending() bool {
+	for i := range r.cases {
+		if c := &r.cases[i]; c.turn > 0 && !c.foreign {
+			return true
+		}
+	}
+	return false
 }
 
 // current counts pods that have the wanted template.
