@@ -296,7 +296,7 @@ func (d *deployment) releaseStep(r *rollout) Step {
 		r.waits = "for the Deployment's controller to find its ReplicaSet"
 		return nil
 	}
-	if others := len(d.pods()) > len(d.members[d.current.object.GetName()]); others && (r.pending() > 0 || d.overestimates(r)) {
+	if others := len(d.pods()) > len(d.members[d.current.object.GetName()]); others && (r.inPlacePending() || d.overestimates(r)) {
 		return nil
 	}
 	return Step{d.release(r)}
