@@ -106,8 +106,9 @@ func threeWay(intent, wanted, live map[string]any, gvk schema.GroupVersionKind) 
 	return types.StrategicMergePatchType, patch, err
 }
 
-// adopt hands an object over from kubectl, in one guarded write of its own.
-func (c *Client) adopt(ctx context.Context, at place, action planner.Action) error {
+// handOver changes who owns fields, in one guarded write of its own: kubectl's
+// become the manager's, and the manager gives up those that the action disowns.
+func (c *Client) handOver(ctx context.Context, at place, action planner.Action) error {
 	return retry.RetryOnConflict(retry.DefaultRetry, func() error {
 		ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 		defer cancel()
@@ -118,12 +119,11 @@ func (c *Client) adopt(ctx context.Context, at place, action planner.Action) err
 		if err != nil {
 			return err
 		}
-		patch, err := handOver(live, action.Body, c.manager)
+		patch, err := handOverPatch(live, action, c.manager)
 		if err != nil || patch == nil {
 			return err
 		}
-		_, err = c.narrowDoor(at).Patch(ctx, action.Ref.Name, types.JSONPatchType, patch,
-			metav1.PatchOptions{FieldManager: c.manager})
+		_, err = c.narrowDoor(at).Patch(ctx, action.Ref.Name, types.JSONPatchType, patch, metav1.PatchOptions{FieldManager: c.manager})
 		return err
 	})
 }
@@ -134,16 +134,20 @@ type operation struct {
 	Value any    `json:"value,omitempty"`
 }
 
-// handOver is the JSON patch that makes the manager own what kubectl owned, as
-// far as it was intended or the body has it; nil if there is nothing to hand over.
-func handOver(live *unstructured.Unstructured, body any, manager string) ([]byte, error) {
+// handOverPatch is a JSON patch, nil if every field has its right owner already.
+func handOverPatch(live *unstructured.Unstructured, action planner.Action, manager string) ([]byte, error) {
 	intent, err := intentOf(live)
 	if err != nil {
 		return nil, err
 	}
-	wanted, _ := body.(map[string]any)
-	entries, err := handedOver(live.GetManagedFields(), manager, live.GetAPIVersion(), intent, wanted)
-	if err != nil || entries == nil {
+	entries, adopted, disowned := live.GetManagedFields(), false, false
+	if action.Adopt {
+		wanted, _ := action.Body.(map[string]any)
+		if entries, adopted, err = handedOver(entries, manager, live.GetAPIVersion(), intent, wanted); err != nil {
+			return nil, err
+		}
+	}
+	if entries, disowned, err = givenUp(entries, manager, action.Disown); err != nil || !adopted && !disowned {
 		return nil, err
 	}
 	operations := []operation{
@@ -151,7 +155,7 @@ func handOver(live *unstructured.Unstructured, body any, manager string) ([]byte
 		{Op: "replace", Path: "/metadata/resourceVersion", Value: live.GetResourceVersion()},
 		{Op: "replace", Path: "/metadata/managedFields", Value: entries},
 	}
-	if intent != nil {
+	if adopted && intent != nil {
 		operations = append(operations, operation{Op: "remove", Path: "/metadata/annotations/kubectl.kubernetes.io~1last-applied-configuration"})
 	}
 	return json.Marshal(operations)

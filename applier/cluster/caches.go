@@ -23,20 +23,23 @@ type place struct {
 }
 
 var (
-	podResource      = schema.GroupVersionResource{Version: "v1", Resource: "pods"}
-	replicaSets      = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "replicasets"}
-	revisions        = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "controllerrevisions"}
-	wholeResources   = map[schema.GroupVersionResource]bool{replicaSets: true, revisions: true, deployments: true, statefulSets: true, daemonSets: true}
-	deployments      = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
-	statefulSets     = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "statefulsets"}
-	daemonSets       = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "daemonsets"}
-	ownedByWorkloads = []schema.GroupVersionResource{replicaSets, revisions, podResource}
-)
+	podResource  = schema.GroupVersionResource{Version: "v1", Resource: "pods"}
+	nodeResource = schema.GroupVersionResource{Version: "v1", Resource: "nodes"}
+	deployments  = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
+	statefulSets = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "statefulsets"}
+	daemonSets   = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "daemonsets"}
+	replicaSets  = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "replicasets"}
+	revisions    = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "controllerrevisions"}
+	autoscalers  = schema.GroupVersionResource{Group: "autoscaling", Version: "v2", Resource: "horizontalpodautoscalers"}
+	budgets      = schema.GroupVersionResource{Group: "policy", Version: "v1", Resource: "poddisruptionbudgets"}
 
-// isWorkload says whether objects of a resource hold pods.
-func isWorkload(resource schema.GroupVersionResource) bool {
-	return resource == podResource || resource != revisions && wholeResources[resource]
-}
+	// workloads hold pods.
+	workloads = []schema.GroupVersionResource{deployments, statefulSets, daemonSets, replicaSets, podResource}
+	// besideWorkloads is what a workload's plan also depends on, in its namespace.
+	besideWorkloads = []schema.GroupVersionResource{podResource, replicaSets, revisions, autoscalers, budgets}
+	// whole resources are kept with all their fields.
+	whole = []schema.GroupVersionResource{deployments, statefulSets, daemonSets, replicaSets, revisions, autoscalers, budgets}
+)
 
 // caches are the watches of one client. Each is started when first needed, and
 // runs until the client ends or its resource is no longer served.
@@ -134,14 +137,36 @@ func (c *caches) find(at place, name string) *sighting {
 
 // owned gives the objects of a place that have that controller.
 func (c *caches) owned(at place, owner types.UID) []*sighting {
+	return c.indexed(at, ownerIndex, string(owner))
+}
+
+// pulls gives the pods that bring a workload's images to nodes.
+func (c *caches) pulls(namespace string, workload types.UID) []*sighting {
+	return c.indexed(place{podResource, namespace}, pullIndex, string(workload))
+}
+
+// all gives every object of a place.
+func (c *caches) all(at place) []*sighting {
 	w := c.at(at)
 	if w == nil {
 		return nil
 	}
-	stored, err := w.informer.GetIndexer().ByIndex(ownerIndex, string(owner))
-	if err != nil {
-		return nil // impossible: every cache has the index
+	return sightings(w.informer.GetIndexer().List())
+}
+
+func (c *caches) indexed(at place, index, key string) []*sighting {
+	w := c.at(at)
+	if w == nil {
+		return nil
 	}
+	stored, err := w.informer.GetIndexer().ByIndex(index, key)
+	if err != nil {
+		return nil // impossible: every cache has both indexes
+	}
+	return sightings(stored)
+}
+
+func sightings(stored []any) []*sighting {
 	found := make([]*sighting, 0, len(stored))
 	for _, object := range stored {
 		found = append(found, object.(*sighting))

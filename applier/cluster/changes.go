@@ -6,6 +6,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
+
+	"situ.gitops/planner"
 )
 
 // event is one change that a cache has taken in.
@@ -24,7 +26,7 @@ type event struct {
 func handlerFor(at place, observe func(event)) cache.ResourceEventHandler {
 	tell := func(object *sighting, seen event) {
 		seen.place, seen.name = at, object.GetName()
-		seen.uid, seen.owner = object.GetUID(), ownerOf(object)
+		seen.uid, seen.owner = object.GetUID(), keeperOf(object)
 		seen.version, seen.ending = object.GetResourceVersion(), object.GetDeletionTimestamp() != nil
 		observe(seen)
 	}
@@ -52,6 +54,15 @@ func handlerFor(at place, observe func(event)) cache.ResourceEventHandler {
 	}
 }
 
+// keeperOf is whose plan an object matters to: its controller's, or that of the
+// workload that a pod brings an image for.
+func keeperOf(object *sighting) types.UID {
+	if object.pod != nil && object.pod.Labels[planner.LabelPull] != "" {
+		return types.UID(object.pod.Labels[planner.LabelPull])
+	}
+	return ownerOf(object)
+}
+
 // named is an object of a commit as events name it.
 type named struct {
 	place place
@@ -65,6 +76,7 @@ type changes struct {
 	mu      sync.Mutex
 	names   map[named]bool
 	owners  map[types.UID]bool // controllers that were shown
+	places  map[place]bool     // where everything counts
 	taking  bool               // a snapshot is under way: what it will show is not known yet
 	pending []event
 	timer   *time.Timer
@@ -81,10 +93,10 @@ func (c *changes) begin() {
 }
 
 // end tells what is of interest from now on; of the events since begin, too.
-func (c *changes) end(names map[named]bool, owners map[types.UID]bool) {
+func (c *changes) end(names map[named]bool, owners map[types.UID]bool, places map[place]bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.names, c.owners = names, owners
+	c.names, c.owners, c.places = names, owners, places
 	c.abandonLocked()
 }
 
@@ -116,7 +128,7 @@ func (c *changes) note(event event) {
 }
 
 func (c *changes) noteLocked(event event) {
-	if event.recovered || c.names[named{event.place, event.name}] || c.owners[event.owner] {
+	if event.recovered || c.names[named{event.place, event.name}] || c.owners[event.owner] || c.places[event.place] {
 		c.ring()
 	}
 }

@@ -65,6 +65,7 @@ type Client struct {
 	changes  *changes
 
 	snapshotting sync.Mutex // one snapshot at a time
+	nodesAgain   time.Time  // nodes may not be listed: not to be tried before
 	stop         context.CancelFunc
 }
 
@@ -113,14 +114,14 @@ func (c *Client) connect(ctx context.Context, config *rest.Config) error {
 	binary := rest.CopyConfig(config)
 	binary.ContentType = "application/vnd.kubernetes.protobuf"
 	binary.AcceptContentTypes = "application/vnd.kubernetes.protobuf,application/json"
-	pods, err := corev1client.NewForConfigAndClient(binary, shared)
+	core, err := corev1client.NewForConfigAndClient(binary, shared)
 	if err != nil {
 		return err
 	}
 	life, stop := context.WithCancel(ctx)
 	c.stop = stop
 	c.kinds = newKinds(asked.RESTClient())
-	c.caches = newCaches(life, sources{dynamic: c.dynamic, metadata: c.metadata, pods: pods}, adopter(c.manager), c.observe)
+	c.caches = newCaches(life, sources{dynamic: c.dynamic, metadata: c.metadata, core: core}, adopter(c.manager), c.observe)
 	return nil
 }
 

@@ -31,9 +31,9 @@ func (c *Client) Do(ctx context.Context, action planner.Action) error {
 	if err := c.unchanged(at, action); err != nil {
 		return fmt.Errorf("%s %s: %w", action.Mode, action.Ref, err)
 	}
-	if action.Adopt {
-		if err := c.adopt(ctx, at, action); err != nil {
-			return c.judge("adopt", action, err)
+	if (action.Adopt || len(action.Disown) > 0) && !action.DryRun {
+		if err := c.handOver(ctx, at, action); err != nil {
+			return c.judge("change the owner of fields of", action, err)
 		}
 	}
 	if err := c.write(ctx, at, action); err != nil {
@@ -88,7 +88,7 @@ func (c *Client) write(ctx context.Context, at place, action planner.Action) err
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	door := c.narrowDoor(at)
-	options := metav1.PatchOptions{FieldManager: c.manager, FieldValidation: metav1.FieldValidationStrict}
+	options := metav1.PatchOptions{FieldManager: c.manager, FieldValidation: metav1.FieldValidationStrict, DryRun: dryRunOf(action)}
 	switch action.Mode {
 	case planner.ServerSideApply:
 		force := true
@@ -106,14 +106,25 @@ func (c *Client) write(ctx context.Context, at place, action planner.Action) err
 	return fmt.Errorf("unknown mode %q", action.Mode)
 }
 
+func dryRunOf(action planner.Action) []string {
+	if action.DryRun {
+		return []string{metav1.DryRunAll}
+	}
+	return nil
+}
+
 // patch asks for the metadata of the result only.
 func (c *Client) patch(ctx context.Context, door metadata.ResourceInterface, at place, action planner.Action, kind types.PatchType, body any, options metav1.PatchOptions) error {
 	text, err := json.Marshal(body)
 	if err != nil {
 		return fmt.Errorf("write as JSON: %w", err)
 	}
-	result, err := door.Patch(ctx, action.Ref.Name, kind, text, options)
-	if err != nil {
+	var subresources []string
+	if action.Subresource != "" {
+		subresources = []string{action.Subresource}
+	}
+	result, err := door.Patch(ctx, action.Ref.Name, kind, text, options, subresources...)
+	if err != nil || action.DryRun {
 		return err
 	}
 	c.expect(at, result, write{version: result.GetResourceVersion()})
@@ -126,11 +137,11 @@ func (c *Client) create(ctx context.Context, at place, action planner.Action) er
 		return fmt.Errorf("its body is a %T; want an object", action.Body)
 	}
 	result, err := c.door(at).Create(ctx, &unstructured.Unstructured{Object: object},
-		metav1.CreateOptions{FieldManager: c.manager, FieldValidation: metav1.FieldValidationStrict})
+		metav1.CreateOptions{FieldManager: c.manager, FieldValidation: metav1.FieldValidationStrict, DryRun: dryRunOf(action)})
 	if apierrors.IsAlreadyExists(err) {
 		return nil
 	}
-	if err != nil {
+	if err != nil || action.DryRun {
 		return err
 	}
 	c.expect(at, result, write{version: result.GetResourceVersion()})
@@ -139,11 +150,11 @@ func (c *Client) create(ctx context.Context, at place, action planner.Action) er
 
 func (c *Client) delete(ctx context.Context, door metadata.ResourceInterface, at place, action planner.Action) error {
 	background := metav1.DeletePropagationBackground
-	options := metav1.DeleteOptions{PropagationPolicy: &background}
+	options := metav1.DeleteOptions{PropagationPolicy: &background, DryRun: dryRunOf(action)}
 	if action.UID != "" {
 		options.Preconditions = &metav1.Preconditions{UID: &action.UID}
 	}
-	if err := door.Delete(ctx, action.Ref.Name, options); err != nil {
+	if err := door.Delete(ctx, action.Ref.Name, options); err != nil || action.DryRun {
 		return err
 	}
 	c.expect(at, &metav1.ObjectMeta{Name: action.Ref.Name, UID: action.UID}, write{deletion: true})

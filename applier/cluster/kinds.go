@@ -16,8 +16,9 @@ import (
 
 // kind is how the API server serves one kind.
 type kind struct {
-	resource   schema.GroupVersionResource
-	namespaced bool
+	resource     schema.GroupVersionResource
+	namespaced   bool
+	subresources []string
 }
 
 // Kinds that are not served send no event when they come, so they are asked for
@@ -105,10 +106,17 @@ func (k *kinds) ask(ctx context.Context, version schema.GroupVersion) (map[strin
 		return nil, fmt.Errorf("ask which kinds %s has: %w", version, withoutURL(err))
 	}
 	found := make(map[string]kind, len(list.APIResources))
+	subresources := map[string][]string{}
 	for _, resource := range list.APIResources {
-		if !strings.Contains(resource.Name, "/") { // not a subresource
-			found[resource.Kind] = kind{resource: version.WithResource(resource.Name), namespaced: resource.Namespaced}
+		if parent, subresource, ok := strings.Cut(resource.Name, "/"); ok {
+			subresources[parent] = append(subresources[parent], subresource)
+			continue
 		}
+		found[resource.Kind] = kind{resource: version.WithResource(resource.Name), namespaced: resource.Namespaced}
+	}
+	for name, served := range found {
+		served.subresources = subresources[served.resource.Resource]
+		found[name] = served
 	}
 	return found, nil
 }

@@ -2,6 +2,8 @@ package cluster
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
@@ -9,8 +11,8 @@ import (
 )
 
 // handedOver gives the managed fields with kubectl's entries merged into one of
-// the manager's; nil if kubectl has none.
-func handedOver(entries []metav1.ManagedFieldsEntry, manager, apiVersion string, intent, wanted map[string]any) ([]metav1.ManagedFieldsEntry, error) {
+// the manager's, and whether kubectl had any.
+func handedOver(entries []metav1.ManagedFieldsEntry, manager, apiVersion string, intent, wanted map[string]any) ([]metav1.ManagedFieldsEntry, bool, error) {
 	taken := fieldpath.NewSet()
 	var kept []metav1.ManagedFieldsEntry
 	found := false
@@ -23,7 +25,7 @@ func handedOver(entries []metav1.ManagedFieldsEntry, manager, apiVersion string,
 		found = found || !ours
 		fields, err := fieldsOf(entry)
 		if err != nil {
-			return nil, err
+			return nil, false, err
 		}
 		if entry.APIVersion != apiVersion {
 			continue // the paths of another version may be others
@@ -34,16 +36,12 @@ func handedOver(entries []metav1.ManagedFieldsEntry, manager, apiVersion string,
 		taken = taken.Union(fields)
 	}
 	if !found || taken.Empty() {
-		return nil, nil
+		return entries, false, nil
 	}
-	text, err := taken.ToJSON()
-	if err != nil {
-		return nil, fmt.Errorf("write managed fields: %w", err)
-	}
-	now, raw := metav1.Now(), &metav1.FieldsV1{}
-	raw.SetRawBytes(text)
-	return append(kept, metav1.ManagedFieldsEntry{Manager: manager, Operation: metav1.ManagedFieldsOperationApply,
-		APIVersion: apiVersion, Time: &now, FieldsType: "FieldsV1", FieldsV1: raw}), nil
+	now := metav1.Now()
+	ours := metav1.ManagedFieldsEntry{Manager: manager, Operation: metav1.ManagedFieldsOperationApply,
+		APIVersion: apiVersion, Time: &now, FieldsType: "FieldsV1"}
+	return append(kept, withFields(ours, taken)), true, nil
 }
 
 // meant keeps those fields that somebody wrote down, then or now.
@@ -55,6 +53,43 @@ func meant(fields *fieldpath.Set, intent, wanted map[string]any) *fieldpath.Set 
 		}
 	})
 	return kept
+}
+
+// givenUp takes fields, such as "spec.replicas", out of the manager's own. Their
+// values stay, as nobody's.
+func givenUp(entries []metav1.ManagedFieldsEntry, manager string, paths []string) ([]metav1.ManagedFieldsEntry, bool, error) {
+	given := fieldpath.NewSet()
+	for _, path := range paths {
+		var elements fieldpath.Path
+		for _, name := range strings.Split(path, ".") {
+			elements = append(elements, fieldpath.PathElement{FieldName: &name})
+		}
+		given.Insert(elements)
+	}
+	left, changed := slices.Clone(entries), false
+	for i, entry := range left {
+		if entry.Manager != manager || entry.Operation != metav1.ManagedFieldsOperationApply {
+			continue
+		}
+		fields, err := fieldsOf(entry)
+		if err != nil {
+			return nil, false, err
+		}
+		if !fields.Intersection(given).Empty() {
+			left[i], changed = withFields(entry, fields.Difference(given)), true
+		}
+	}
+	return left, changed, nil
+}
+
+func withFields(entry metav1.ManagedFieldsEntry, fields *fieldpath.Set) metav1.ManagedFieldsEntry {
+	text, err := fields.ToJSON()
+	if err != nil {
+		panic("managed fields that were JSON before: " + err.Error())
+	}
+	entry.FieldsV1 = &metav1.FieldsV1{}
+	entry.FieldsV1.SetRawBytes(text)
+	return entry
 }
 
 func fieldsOf(entry metav1.ManagedFieldsEntry) (*fieldpath.Set, error) {

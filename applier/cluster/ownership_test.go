@@ -22,8 +22,8 @@ func TestOnlyIntendedFieldsChangeHands(t *testing.T) {
 		owner("kubectl", metav1.ManagedFieldsOperationUpdate, "scale", `{"f:spec":{"f:replicas":{}}}`),
 	}
 	intent := parse(t, `{"spec":{"template":{"spec":{"containers":[{"name":"app","image":"x"}]}}}}`)
-	got, err := handedOver(entries, "situ", "apps/v1", intent, parse(t, `{"spec":{"paused":true}}`))
-	if err != nil || len(got) != 3 {
+	got, changed, err := handedOver(entries, "situ", "apps/v1", intent, parse(t, `{"spec":{"paused":true}}`))
+	if err != nil || !changed || len(got) != 3 {
 		t.Fatalf("handedOver = %v, %v; want rollout's, scale's and ours", got, err)
 	}
 	if got[0].Manager != "kubectl-rollout" || got[1].Subresource != "scale" {
@@ -37,8 +37,8 @@ func TestOnlyIntendedFieldsChangeHands(t *testing.T) {
 
 func TestNothingIsHandedOverWithoutKubectl(t *testing.T) {
 	entries := []metav1.ManagedFieldsEntry{owner("helm", metav1.ManagedFieldsOperationUpdate, "", owned)}
-	if got, err := handedOver(entries, "situ", "apps/v1", nil, nil); got != nil || err != nil {
-		t.Errorf("handedOver = %v, %v; want nothing", got, err)
+	if _, changed, err := handedOver(entries, "situ", "apps/v1", nil, nil); changed || err != nil {
+		t.Errorf("handedOver = %v, %v; want nothing", changed, err)
 	}
 }
 
@@ -95,4 +95,23 @@ func jsonOf(t *testing.T, object map[string]any) string {
 		t.Fatal(err)
 	}
 	return string(text)
+}
+
+func TestAFieldThatIsGivenUpHasNoOwnerAndAllOthersStay(t *testing.T) {
+	entries := []metav1.ManagedFieldsEntry{
+		owner("other", metav1.ManagedFieldsOperationApply, "", `{"f:spec":{"f:replicas":{}}}`),
+		owner("situ", metav1.ManagedFieldsOperationApply, "", `{"f:spec":{"f:paused":{},"f:replicas":{}}}`),
+	}
+	got, changed, err := givenUp(entries, "situ", []string{"spec.replicas"})
+	if err != nil || !changed {
+		t.Fatalf("givenUp = %v, %v; want a change", changed, err)
+	}
+	for i, want := range []string{`{"f:spec":{"f:replicas":{}}}`, `{"f:spec":{"f:paused":{}}}`} {
+		if text := string(got[i].FieldsV1.GetRawBytes()); text != want {
+			t.Errorf("%s owns %s, want %s", got[i].Manager, text, want)
+		}
+	}
+	if _, changed, _ := givenUp(got, "situ", []string{"spec.replicas"}); changed {
+		t.Error("giving up twice changes twice")
+	}
 }

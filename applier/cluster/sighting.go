@@ -9,6 +9,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+
+	"situ.gitops/planner"
 )
 
 // sighting is one object as a cache keeps it. The embedded metadata lack what
@@ -17,6 +19,7 @@ type sighting struct {
 	metav1.Object
 	full   *unstructured.Unstructured // of workloads and what they own, else nil
 	pod    *corev1.Pod                // of pods, else nil
+	images map[string]bool            // of nodes: those that the node has, spelt in full
 	digest uint64                     // over labels and annotations
 	adopt  bool                       // kubectl owns fields, and situ never applied it
 }
@@ -42,6 +45,8 @@ func newSighting(adopt func([]metav1.ManagedFieldsEntry) bool) func(any) (any, e
 			tight(whole)
 			related.join(whole)
 			seen.pod = whole
+		case *corev1.Node:
+			seen.images, seen.Object = imagesOf(whole), bare(whole)
 		default:
 			seen.Object = bare(object)
 		}
@@ -80,6 +85,27 @@ func digestOf(object metav1.Object) uint64 {
 		hash.Write([]byte{1})
 	}
 	return hash.Sum64()
+}
+
+func imagesOf(node *corev1.Node) map[string]bool {
+	images := make(map[string]bool, 2*len(node.Status.Images))
+	for _, image := range node.Status.Images {
+		for _, name := range image.Names {
+			images[planner.ImageName(name)] = true
+		}
+	}
+	return images
+}
+
+// pullIndex finds the pods that only bring images to nodes, by their workload.
+const pullIndex = "pull"
+
+func indexByPull(stored any) ([]string, error) {
+	seen := stored.(*sighting)
+	if seen.pod == nil || seen.pod.Labels[planner.LabelPull] == "" {
+		return nil, nil
+	}
+	return []string{seen.pod.Labels[planner.LabelPull]}, nil
 }
 
 // ownerIndex finds objects by their controller, and a pod without one by itself.

@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"maps"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -22,6 +23,8 @@ type target struct {
 }
 
 func (t target) place() place { return place{t.kind.resource, t.manifest.Namespace} }
+
+func (t target) isWorkload() bool { return t.served && slices.Contains(workloads, t.kind.resource) }
 
 // Snapshot shows what the cluster has of a commit, as Resolve gave it. It costs no
 // request unless a manifest or its object changed. An error means that the cluster
@@ -58,7 +61,11 @@ func (c *Client) take(ctx context.Context, commit planner.Commit) (planner.Snaps
 	if err := c.prove(ctx, targets); err != nil {
 		return planner.Snapshot{}, err
 	}
-	return c.gather(targets), nil
+	around, err := c.surroundings(ctx, targets)
+	if err != nil {
+		return planner.Snapshot{}, err
+	}
+	return c.gather(targets, around), nil
 }
 
 // targets finds how each manifest's kind is served, and has the caches that the
@@ -76,8 +83,8 @@ func (c *Client) targets(ctx context.Context, commit planner.Commit) ([]target, 
 			continue
 		}
 		needed[targets[i].place()] = true
-		if isWorkload(served.resource) {
-			for _, resource := range ownedByWorkloads {
+		if targets[i].isWorkload() {
+			for _, resource := range besideWorkloads {
 				needed[place{resource, manifest.Namespace}] = true
 			}
 		}
@@ -98,30 +105,33 @@ func (c *Client) targets(ctx context.Context, commit planner.Commit) ([]target, 
 }
 
 // gather puts the snapshot together, from the caches alone.
-func (c *Client) gather(targets []target) planner.Snapshot {
-	snapshot := planner.Snapshot{
-		Now:    time.Now(),
-		Live:   make(map[planner.Ref]planner.Live, len(targets)),
-		Proofs: make(map[planner.Ref]planner.Proof, len(targets)),
-		Owned:  map[types.UID][]*unstructured.Unstructured{},
-		Pods:   map[types.UID][]*corev1.Pod{},
-	}
-	names := make(map[named]bool, len(targets))
-	owners := map[types.UID]bool{}
+func (c *Client) gather(targets []target, snapshot planner.Snapshot) planner.Snapshot {
+	snapshot.Now = time.Now()
+	snapshot.Live = make(map[planner.Ref]planner.Live, len(targets))
+	snapshot.Proofs = make(map[planner.Ref]planner.Proof, len(targets))
+	snapshot.Owned = map[types.UID][]*unstructured.Unstructured{}
+	snapshot.Pods = map[types.UID][]*corev1.Pod{}
+	names, owners, places := make(map[named]bool, len(targets)), map[types.UID]bool{}, map[place]bool{}
 	for _, t := range targets {
 		answer := c.proofs.answer(t.manifest.Ref)
 		snapshot.Proofs[t.manifest.Ref] = answer.proof
 		names[named{t.place(), t.manifest.Name}] = t.served
+		if t.isWorkload() {
+			places[place{budgets, t.manifest.Namespace}] = true
+		}
 		if t.live == nil || answer.vanished {
 			continue
 		}
 		snapshot.Live[t.manifest.Ref] = liveOf(t, answer)
-		if isWorkload(t.kind.resource) {
+		if t.isWorkload() {
 			c.gatherOwned(snapshot, owners, t.manifest.Namespace, t.live.GetUID())
+			for _, pull := range c.caches.pulls(t.manifest.Namespace, t.live.GetUID()) {
+				snapshot.Pulls = append(snapshot.Pulls, pull.pod)
+			}
 		}
 	}
 	c.changes.ringAt(c.proofs.keepOnly(targets))
-	c.changes.end(names, owners)
+	c.changes.end(names, owners, places)
 	return snapshot
 }
 

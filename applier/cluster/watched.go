@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -22,11 +23,11 @@ import (
 // faultPatience is how long a watch may fail before what it shows is not trusted.
 const faultPatience = 5 * time.Second
 
-// sources are the three ways to read a resource.
+// sources are the ways to read a resource: typed, whole, or its metadata.
 type sources struct {
 	dynamic  dynamic.Interface
 	metadata metadata.Interface
-	pods     corev1client.PodsGetter
+	core     corev1client.CoreV1Interface
 }
 
 // watched is one cache, kept up to date by one watch.
@@ -62,7 +63,7 @@ func newWatched(at place, from sources, adopt func([]metav1.ManagedFieldsEntry) 
 	}
 	w.informer = cache.NewSharedIndexInformerWithOptions(
 		cache.ToListWatcherWithWatchListSemantics(reporting, client), example,
-		cache.SharedIndexInformerOptions{Indexers: cache.Indexers{ownerIndex: indexByOwner}})
+		cache.SharedIndexInformerOptions{Indexers: cache.Indexers{ownerIndex: indexByOwner, pullIndex: indexByPull}})
 	// Both fail only on an informer that runs already.
 	_ = w.informer.SetTransform(newSighting(adopt))
 	w.handler, _ = w.informer.AddEventHandler(handlerFor(at, observe))
@@ -73,14 +74,22 @@ func newWatched(at place, from sources, adopt func([]metav1.ManagedFieldsEntry) 
 func (s sources) lister(at place) (*cache.ListWatch, runtime.Object, any) {
 	switch {
 	case at.resource == podResource:
-		pods := s.pods.Pods(at.namespace)
+		pods := s.core.Pods(at.namespace)
 		return &cache.ListWatch{
 			ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 				return pods.List(ctx, options)
 			},
 			WatchFuncWithContext: pods.Watch,
-		}, &corev1.Pod{}, s.pods
-	case wholeResources[at.resource]:
+		}, &corev1.Pod{}, s.core
+	case at.resource == nodeResource:
+		nodes := s.core.Nodes()
+		return &cache.ListWatch{
+			ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+				return nodes.List(ctx, options)
+			},
+			WatchFuncWithContext: nodes.Watch,
+		}, &corev1.Node{}, s.core
+	case slices.Contains(whole, at.resource):
 		objects := s.dynamic.Resource(at.resource).Namespace(at.namespace)
 		return &cache.ListWatch{
 			ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
