@@ -49,6 +49,7 @@ type Cluster struct {
 	config     *rest.Config
 	client     kubernetes.Interface
 	nodes      *nodes.Simulator
+	nodesLog   *os.File // nil for a cluster that was there before
 
 	// What follows is unset for a cluster that was there before.
 	programs  binaries.Folder
@@ -132,6 +133,10 @@ func (c *Cluster) Stop() error {
 		c.nodes = nil
 	}
 	var errs []error
+	if c.nodesLog != nil {
+		errs = append(errs, c.nodesLog.Close())
+		c.nodesLog = nil
+	}
 	for len(c.processes) > 0 {
 		last := len(c.processes) - 1
 		errs = append(errs, c.processes[last].stop())
@@ -168,7 +173,15 @@ func (c *Cluster) addNodes(ctx context.Context, n int) error {
 	if n == 0 {
 		return nil
 	}
-	simulator, err := nodes.Start(ctx, c.config, nodes.Options{Count: n})
+	options := nodes.Options{Count: n}
+	if c.dir != "" {
+		file, err := os.Create(c.path("log/nodes.log"))
+		if err != nil {
+			return err
+		}
+		c.nodesLog, options.Log = file, file
+	}
+	simulator, err := nodes.Start(ctx, c.config, options)
 	if err != nil {
 		return err
 	}

@@ -20,6 +20,8 @@ package nodes
 import (
 	"context"
 	"fmt"
+	"io"
+	"log"
 	"sync"
 	"time"
 
@@ -46,6 +48,8 @@ type Options struct {
 	Prefix string
 	// Cordoned nodes get only the pods that name them.
 	Cordoned bool
+	// Log is told of reports that the API server refused; nil: nobody.
+	Log io.Writer
 }
 
 // Simulator plays the kubelet of its nodes until Stop.
@@ -53,6 +57,7 @@ type Simulator struct {
 	client   kubernetes.Interface
 	version  string // of the API server, which the nodes take for theirs
 	names    []string
+	log      *log.Logger
 	informer cache.SharedIndexInformer
 	queue    workqueue.TypedRateLimitingInterface[cache.ObjectName]
 	kubelet  kubelet
@@ -80,6 +85,7 @@ func Start(ctx context.Context, config *rest.Config, options Options) (*Simulato
 		client:  client,
 		version: version.GitVersion,
 		names:   options.names(),
+		log:     options.logger(),
 		queue:   workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[cache.ObjectName](20*time.Millisecond, 5*time.Second)),
 		kubelet: newKubelet(),
 		written: map[types.UID]*corev1.Pod{},
@@ -111,6 +117,13 @@ func (o Options) names() []string {
 		names[i] = fmt.Sprintf("%s%d", prefix, i)
 	}
 	return names
+}
+
+func (o Options) logger() *log.Logger {
+	if o.Log == nil {
+		return log.New(io.Discard, "", 0)
+	}
+	return log.New(o.Log, "", log.LstdFlags)
 }
 
 // newClient makes a client of the simulator's own: a kubelet per node would not

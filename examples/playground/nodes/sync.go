@@ -52,7 +52,8 @@ func (s *Simulator) work(ctx context.Context) bool {
 	}
 	defer s.queue.Done(name)
 	again, err := s.sync(ctx, name)
-	if err != nil {
+	if err != nil && ctx.Err() == nil {
+		s.log.Print(err)
 		s.queue.AddRateLimited(name)
 		return true
 	}
