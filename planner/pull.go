@@ -131,7 +131,7 @@ func (r *rollout) pullPod(name, node, image string) Action {
 	ref := Ref{APIVersion: "v1", Kind: "Pod", Namespace: r.manifest.Namespace, Name: name}
 	container := map[string]any{
 		"name": "pull", "image": image, "imagePullPolicy": "IfNotPresent",
-		"command":   []any{"/situ-only-pulls-this-image"},
+		"command":   []any{"/situ.gitops/none"},
 		"resources": map[string]any{"requests": map[string]any{"cpu": "1m", "memory": "1Mi"}, "limits": map[string]any{"cpu": "10m", "memory": "16Mi"}},
 		"securityContext": map[string]any{
 			"allowPrivilegeEscalation": false, "runAsNonRoot": true, "runAsUser": int64(65534),
