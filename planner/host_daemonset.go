@@ -41,6 +41,8 @@ func (d *daemonSet) replicas() int {
 
 func (d *daemonSet) pods() []*corev1.Pod { return d.members }
 
+func (d *daemonSet) leaving() int { return max(0, len(d.members)-d.replicas()) }
+
 func (d *daemonSet) made(pod *corev1.Pod) made {
 	return d.recorded(labelOf(pod))
 }

@@ -85,6 +85,16 @@ func (d *deployment) pods() []*corev1.Pod {
 	return all
 }
 
+// leaving: a ReplicaSet that was scaled down still has the pods that go next.
+func (d *deployment) leaving() int {
+	n := 0
+	for i := range d.sets {
+		o := d.sets[i].object
+		n += max(0, len(d.members[o.GetName()])-numberAt(o.Object, 1, "spec", "replicas"))
+	}
+	return n
+}
+
 func (d *deployment) made(pod *corev1.Pod) made {
 	for i := range d.sets {
 		s := &d.sets[i]

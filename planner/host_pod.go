@@ -45,6 +45,8 @@ func (h *barePodHost) replicas() int {
 
 func (h *barePodHost) pods() []*corev1.Pod { return h.pod }
 
+func (h *barePodHost) leaving() int { return 0 }
+
 func (h *barePodHost) made(*corev1.Pod) made {
 	return made{key: "live", template: plain(ownPart(h.object.Object, h.want)), known: true}
 }

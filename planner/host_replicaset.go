@@ -26,6 +26,8 @@ func (s *replicaSet) replicas() int { return numberAt(s.object.Object, 1, "spec"
 
 func (s *replicaSet) pods() []*corev1.Pod { return s.members }
 
+func (s *replicaSet) leaving() int { return max(0, len(s.members)-s.replicas()) }
+
 func (s *replicaSet) before(a, b *podCase) bool { return youngestFirst(a, b) }
 
 func (s *replicaSet) keeps(*corev1.Pod) string { return "" }

@@ -46,6 +46,8 @@ func (s *statefulSet) replicas() int { return numberAt(s.object.Object, 1, "spec
 
 func (s *statefulSet) pods() []*corev1.Pod { return s.members }
 
+func (s *statefulSet) leaving() int { return max(0, len(s.members)-s.replicas()) }
+
 func (s *statefulSet) made(pod *corev1.Pod) made {
 	return s.recorded(labelOf(pod))
 }

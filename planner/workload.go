@@ -14,6 +14,7 @@ type host interface {
 	String() string               // "deployment/web through replicaset/web-5d8f"
 	replicas() int                // pods wanted
 	pods() []*corev1.Pod          // active ones
+	leaving() int                 // how many of them its controller is about to remove
 	made(pod *corev1.Pod) made    // the template that a pod was made from
 	recorded(label string) made   // the template behind a revision label
 	before(a, b *podCase) bool    // the order of updates
@@ -135,7 +136,7 @@ func (r *rollout) assess(h host, snap Snapshot) {
 }
 
 func (r *rollout) count(h host) {
-	available := r.available()
+	available := max(0, r.available()-h.leaving())
 	promise := r.settings.MaxUnavailable
 	if promise == nil {
 		promise = h.maxUnavailable()
