@@ -13,6 +13,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp/capability"
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp/sideband"
+	"github.com/go-git/go-git/v5/plumbing/storer"
 )
 
 // Commit is a commit whose trees and files are all here.
@@ -45,15 +46,15 @@ func (r *Repo) Fetch(ctx context.Context, head Head) (Commit, error) {
 	if want.IsZero() {
 		return Commit{}, failf(ErrHeadUnknown, "fetch %s: no commit given; poll first", r.remote.name())
 	}
-	if r.store.bad {
-		if err := r.restart(); err != nil {
-			return Commit{}, fmt.Errorf("renew the cache of %s: %w", r.remote.name(), err)
-		}
+	var err error
+	switch {
+	case r.store.bad:
+		err = r.renew(ctx, head, want)
+	case !r.store.holds(want):
+		err = r.bring(ctx, head, want)
 	}
-	if !r.store.holds(want) {
-		if err := r.bring(ctx, head, want); err != nil {
-			return Commit{}, explain("fetch", r.remote, err)
-		}
+	if err != nil {
+		return Commit{}, explain("fetch", r.remote, err)
 	}
 	commit, err := r.describe(ctx, want)
 	if err != nil {
@@ -64,7 +65,8 @@ func (r *Repo) Fetch(ctx context.Context, head Head) (Commit, error) {
 	if err := r.store.hold(want); err != nil {
 		return Commit{}, explain("fetch", r.remote, err)
 	}
-	return commit, r.compact(ctx)
+	r.compact(ctx)
+	return commit, nil
 }
 
 // bring fetches into the store, and once more into a new one if the first is
@@ -88,10 +90,27 @@ func (r *Repo) bring(ctx context.Context, head Head, want plumbing.Hash) error {
 	if !errors.Is(err, errIncomplete) || !had {
 		return err
 	}
-	if err := r.restart(); err != nil {
+	return r.renew(ctx, head, want)
+}
+
+// renew fetches into a new store. The old one stays if that fails, for what
+// can still be read from it.
+func (r *Repo) renew(ctx context.Context, head Head, want plumbing.Hash) error {
+	next, err := r.store.fresh()
+	if err != nil {
 		return err
 	}
-	return r.transfer(ctx, r.store, head, want)
+	if err := r.transfer(ctx, next, head, want); err != nil {
+		return errors.Join(err, next.remove())
+	}
+	return r.swap(next)
+}
+
+// swap puts a store in the place of the one before.
+func (r *Repo) swap(next *store) error {
+	old := r.store
+	r.store = next
+	return old.remove()
 }
 
 // errIncomplete says that a fetch went well and still objects are missing or
@@ -248,7 +267,7 @@ func (r *Repo) describe(ctx context.Context, h plumbing.Hash) (Commit, error) {
 	return describe(r.store, c, r.opts.Path)
 }
 
-func describe(s *store, c *object.Commit, folder string) (Commit, error) {
+func describe(s storer.EncodedObjectStorer, c *object.Commit, folder string) (Commit, error) {
 	tree, err := find(s, c.TreeHash, folder)
 	if err != nil {
 		return Commit{}, err
@@ -269,28 +288,17 @@ func describe(s *store, c *object.Commit, folder string) (Commit, error) {
 	return commit, nil
 }
 
-// restart gives up the store for an empty one.
-func (r *Repo) restart() error {
-	next, err := r.store.fresh()
-	if err != nil {
-		return err
-	}
-	old := r.store
-	r.store = next
-	return old.remove()
-}
-
-// compact swaps a store of many packs for one of few. Nothing is lost if it
-// cannot: the old one goes on working.
-func (r *Repo) compact(ctx context.Context) error {
+// compact swaps a store of many packs for one of few. If it cannot, an object
+// is unreadable, and the next fetch starts anew.
+func (r *Repo) compact(ctx context.Context) {
 	if r.store.packs < maxPacks {
-		return nil
+		return
 	}
 	next, err := r.store.compacted(ctx)
-	if err != nil {
-		return explain("compact the cache of", r.remote, err)
+	if err == nil {
+		err = r.swap(next)
 	}
-	old := r.store
-	r.store = next
-	return old.remove()
+	if err != nil && ctx.Err() == nil {
+		r.store.bad = true
+	}
 }

@@ -11,8 +11,10 @@ import (
 	"time"
 
 	"github.com/go-git/go-billy/v5"
+	"github.com/go-git/go-billy/v5/osfs"
 	"github.com/go-git/go-git/v5"
 	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/cache"
 	"github.com/go-git/go-git/v5/plumbing/format/packfile"
 	"github.com/go-git/go-git/v5/plumbing/object"
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
@@ -46,18 +48,31 @@ func (r *localRemote) write(ctx context.Context) (transport.ReceivePackSession, 
 
 // open reads the repository anew each time, because others repack it.
 func (r *localRemote) open(context.Context) (*localSession, error) {
-	repo, err := git.PlainOpenWithOptions(r.path, &git.PlainOpenOptions{EnableDotGitCommonDir: true})
+	_, disk, err := openDisk(r.path, &git.PlainOpenOptions{})
 	if errors.Is(err, git.ErrRepositoryNotExists) {
 		return nil, fmt.Errorf("%w: %s", transport.ErrRepositoryNotFound, r.path)
 	}
 	if err != nil {
 		return nil, err
 	}
-	disk, ok := repo.Storer.(*filesystem.Storage)
-	if !ok {
-		return nil, errors.New("not a repository on disk")
-	}
 	return &localSession{disk}, nil
+}
+
+// openDisk opens a repository of any shape: bare, a work tree, a linked one,
+// or one that borrows objects from another.
+func openDisk(path string, opts *git.PlainOpenOptions) (*git.Repository, *filesystem.Storage, error) {
+	opts.EnableDotGitCommonDir = true
+	repo, err := git.PlainOpenWithOptions(path, opts)
+	if err != nil {
+		return nil, nil, err
+	}
+	plain, ok := repo.Storer.(*filesystem.Storage)
+	if !ok {
+		return nil, nil, errors.New("not a repository on disk")
+	}
+	disk := filesystem.NewStorageWithOptions(plain.Filesystem(), cache.NewObjectLRU(objectCache), filesystem.Options{AlternatesFS: osfs.New("/")})
+	repo, err = git.Open(disk, nil)
+	return repo, disk, err
 }
 
 // localSession serves both directions of one repository on disk.
@@ -76,34 +91,32 @@ func (s *localSession) AdvertisedReferencesContext(context.Context) (*packp.AdvR
 			return nil, err
 		}
 	}
-	all, err := s.disk.IterReferences()
+	all, err := diskRefs(s.disk.Filesystem())
 	if err != nil {
 		return nil, err
 	}
-	err = all.ForEach(func(ref *plumbing.Reference) error {
-		if ref.Type() == plumbing.HashReference && ref.Name() != plumbing.HEAD {
-			refs.References[ref.Name().String()] = ref.Hash()
-			s.peel(refs, ref)
-		}
-		return nil
-	})
-	if err != nil {
-		return nil, err
+	refs.References = all
+	for name, h := range all {
+		s.peel(refs, name, h)
 	}
 	return refs, s.addHead(refs)
 }
 
-func (s *localSession) peel(refs *packp.AdvRefs, ref *plumbing.Reference) {
-	h := ref.Hash()
+// peel finds the commit behind an annotated tag.
+func (s *localSession) peel(refs *packp.AdvRefs, name string, h plumbing.Hash) {
+	if !strings.HasPrefix(name, "refs/tags/") {
+		return
+	}
+	target := h
 	for range 10 {
-		tag, err := object.GetTag(s.disk, h)
+		tag, err := object.GetTag(s.disk, target)
 		if err != nil {
 			break
 		}
-		h = tag.Target
+		target = tag.Target
 	}
-	if h != ref.Hash() {
-		refs.Peeled[ref.Name().String()] = h
+	if target != h {
+		refs.Peeled[name] = target
 	}
 }
 

@@ -210,6 +210,11 @@ func (l *lister) look(h plumbing.Hash) (blob, error) {
 		return b, nil
 	}
 	size, err := l.objects.EncodedObjectSize(h)
+	if errors.Is(err, plumbing.ErrObjectNotFound) { // it does not look at borrowed objects
+		if b, found := object.GetBlob(l.objects, h); found == nil {
+			size, err = b.Size, nil
+		}
+	}
 	if err != nil || size > maxPointer {
 		return blob{size: size}, err
 	}

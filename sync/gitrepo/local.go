@@ -15,16 +15,16 @@ import (
 
 // Local reads revisions of a repository on this machine, in place.
 type Local struct {
-	dir   string
-	git   *git.Repository
-	store *store
+	dir  string
+	git  *git.Repository
+	disk *filesystem.Storage
 }
 
 // OpenLocal opens the repository a folder belongs to: a bare one, a work tree,
 // or any folder inside it.
 func OpenLocal(dir string) (*Local, error) {
 	bare := exists(filepath.Join(dir, "HEAD")) && exists(filepath.Join(dir, "objects"))
-	repo, err := git.PlainOpenWithOptions(dir, &git.PlainOpenOptions{DetectDotGit: !bare, EnableDotGitCommonDir: true})
+	repo, disk, err := openDisk(dir, &git.PlainOpenOptions{DetectDotGit: !bare})
 	switch {
 	case errors.Is(err, git.ErrRepositoryNotExists):
 		return nil, fmt.Errorf("open %s: neither it nor a folder above is a Git repository: %w", dir, os.ErrNotExist)
@@ -33,16 +33,11 @@ func OpenLocal(dir string) (*Local, error) {
 	case err != nil:
 		return nil, fmt.Errorf("open %s: %w", dir, err)
 	}
-	return &Local{dir: dir, git: repo, store: &store{Storer: repo.Storer, whole: map[plumbing.Hash]bool{}}}, nil
+	return &Local{dir: dir, git: repo, disk: disk}, nil
 }
 
 // Close releases the repository's files.
-func (l *Local) Close() error {
-	if disk, ok := l.git.Storer.(*filesystem.Storage); ok {
-		return disk.Close()
-	}
-	return nil
-}
+func (l *Local) Close() error { return l.disk.Close() }
 
 // Resolve finds the commit that a branch, tag, hash or expression such as
 // HEAD~1 names. The commit's Tree is that of the folder path, "" for the root.
@@ -55,14 +50,14 @@ func (l *Local) Resolve(ctx context.Context, rev, path string) (Commit, error) {
 	if err != nil {
 		return Commit{}, fmt.Errorf("revision %q in %s: no such branch, tag or commit: %w", rev, l.dir, err)
 	}
-	c, err := object.GetCommit(l.store, *h)
+	c, err := object.GetCommit(l.disk, *h)
 	if err != nil {
 		return Commit{}, fmt.Errorf("revision %q in %s: not a commit: %w", rev, l.dir, err)
 	}
 	if err := ctx.Err(); err != nil {
 		return Commit{}, err
 	}
-	return describe(l.store, c, folder)
+	return describe(l.disk, c, folder)
 }
 
 // Files lists the manifests of a revision below a folder, as Repo.Files does.
@@ -71,11 +66,11 @@ func (l *Local) Files(ctx context.Context, c Commit, path string) (Files, error)
 	if err != nil {
 		return Files{}, err
 	}
-	commit, err := object.GetCommit(l.store, plumbing.NewHash(c.Hash))
+	commit, err := object.GetCommit(l.disk, plumbing.NewHash(c.Hash))
 	if err != nil {
 		return Files{}, fmt.Errorf("commit %.12s in %s: %w", c.Hash, l.dir, err)
 	}
-	root, err := find(l.store, commit.TreeHash, folder)
+	root, err := find(l.disk, commit.TreeHash, folder)
 	if err != nil {
 		return Files{}, fmt.Errorf("commit %.12s in %s: %w", c.Hash, l.dir, err)
 	}
@@ -83,11 +78,11 @@ func (l *Local) Files(ctx context.Context, c Commit, path string) (Files, error)
 		return Files{}, failf(nil, "commit %.12s in %s has no folder %q; correct the path", c.Hash, l.dir, folder)
 	}
 	list := lister{
-		objects: l.store,
+		objects: l.disk,
 		opts:    Options{MaxFileBytes: defaultMaxFileBytes, MaxFiles: defaultMaxFiles},
 		blobs:   map[plumbing.Hash]blob{},
 		read: func(ctx context.Context, name string, h plumbing.Hash) ([]byte, error) {
-			data, err := readBlob(l.store, h, defaultMaxFileBytes)
+			data, err := readBlob(l.disk, h, defaultMaxFileBytes)
 			if err != nil {
 				return nil, fmt.Errorf("%s in %s: %w", name, l.dir, err)
 			}
