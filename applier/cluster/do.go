@@ -195,13 +195,13 @@ func withMetadata(body any, field, value string) any {
 		return body
 	}
 	object = maps.Clone(object)
-	metadata, _ := object["metadata"].(map[string]any)
-	metadata = maps.Clone(metadata)
-	if metadata == nil {
-		metadata = map[string]any{}
+	fields, _ := object["metadata"].(map[string]any)
+	fields = maps.Clone(fields)
+	if fields == nil {
+		fields = map[string]any{}
 	}
-	metadata[field] = value
-	object["metadata"] = metadata
+	fields[field] = value
+	object["metadata"] = fields
 	return object
 }
 

@@ -24,8 +24,8 @@ var (
 
 // quiet replaces the values that the server repeats: those of sensitive fields,
 // and everything that is not a short plain value.
-func quiet(field, text string, secret bool) string {
-	secret = secret || sensitive.MatchString(field)
+func quiet(ref planner.Ref, field, text string) string {
+	secret := ref.Kind == "Secret" || sensitive.MatchString(field)
 	text = typed.ReplaceAllString(text, "another type")
 	return quoted.ReplaceAllStringFunc(text, func(found string) string {
 		parts := quoted.FindStringSubmatch(found)

@@ -89,7 +89,7 @@ func words(status metav1.Status, ref planner.Ref) string {
 	if status.Reason == metav1.StatusReasonInvalid && status.Details != nil && len(status.Details.Causes) > 0 {
 		var lines []string
 		for _, cause := range status.Details.Causes {
-			line := quiet(cause.Field, firstLine(cause.Message), ref.Kind == "Secret")
+			line := quiet(ref, cause.Field, firstLine(cause.Message))
 			if cause.Field != "" && cause.Field != "<nil>" {
 				line = cause.Field + ": " + line
 			}
@@ -98,7 +98,7 @@ func words(status metav1.Status, ref planner.Ref) string {
 		return strings.Join(lines, "; ")
 	}
 	text := preamble.ReplaceAllString(firstLine(status.Message), "")
-	return quiet(text, text, ref.Kind == "Secret")
+	return quiet(ref, text, text)
 }
 
 // preamble is what server-side apply says before it comes to the point.
