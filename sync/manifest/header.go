@@ -3,7 +3,7 @@ package manifest
 import (
 	"strings"
 
-	segment "k8s.io/apimachinery/pkg/api/validation/path"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"situ.gitops/planner"
@@ -32,7 +32,7 @@ var namings = []naming{
 	{"apps.kruise.io", nil, validation.IsDNS1123Subdomain, subdomainWords},
 	{"batch", nil, validation.IsDNS1123Subdomain, subdomainWords},
 	{"networking.k8s.io", nil, validation.IsDNS1123Subdomain, subdomainWords},
-	{"*", nil, segment.IsValidPathSegmentName, `neither "/" nor "%", and not "." or ".."`},
+	{"*", nil, content.IsPathSegmentName, `neither "/" nor "%", and not "." or ".."`},
 }
 
 func (n naming) covers(ref planner.Ref) bool {
