@@ -6,6 +6,8 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/sirupsen/logrus"
+
 	"situ.gitops/planner"
 )
 
@@ -122,6 +124,7 @@ func takeSeat(ctx context.Context, seats chan<- struct{}) bool {
 func (a *Applier) carryAction(ctx context.Context, result *Result) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), actionTimeout)
 	defer cancel()
+	a.Log.WithFields(logrus.Fields{"action": result.Action.Name, "object": result.Action.Ref.String(), "text": result.Action.Text}).Debug("action")
 	turn := a.Fault.before(result.Action.Name)
 	err := a.Cluster.Do(ctx, result.Action)
 	a.Fault.after(turn)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"situ.gitops/applier"
+	"situ.gitops/applier/cluster"
 	"situ.gitops/cmd/situ/report"
 	"situ.gitops/sync/poller"
 )
@@ -21,20 +22,24 @@ type watched interface {
 }
 
 // newPage serves the status, read-only: / for people, /status.json for
-// programs, /healthz and /readyz for probes.
-func newPage(loop watched, cluster string) http.Handler {
+// programs, /metrics for Prometheus, /healthz and /readyz for probes.
+func newPage(loop watched, name string, requests func() cluster.Counts) http.Handler {
 	mux := http.NewServeMux()
+	mux.HandleFunc("GET /metrics", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/plain; version=0.0.4")
+		writeMetrics(w, loop.Status(), requests())
+	})
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { probe(w, loop.Health()) })
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) { probe(w, loop.Ready()) })
 	mux.HandleFunc("GET /status.json", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		encoder := json.NewEncoder(w)
 		encoder.SetIndent("", "  ")
-		_ = encoder.Encode(newStatus(loop.Status(), cluster)) // the reader is gone; nothing to be done
+		_ = encoder.Encode(newStatus(loop.Status(), name)) // the reader is gone; nothing to be done
 	})
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
 		var page bytes.Buffer
-		if err := statusPage.Execute(&page, newStatus(loop.Status(), cluster)); err != nil {
+		if err := statusPage.Execute(&page, newStatus(loop.Status(), name)); err != nil {
 			http.Error(w, err.Error(), http.StatusInternalServerError)
 			return
 		}

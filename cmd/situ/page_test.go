@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"situ.gitops/applier"
+	"situ.gitops/applier/cluster"
 	"situ.gitops/planner"
 	"situ.gitops/sync/poller"
 )
@@ -26,7 +27,7 @@ func (f fakeLoop) Ready() error          { return f.ready }
 func get(t *testing.T, loop watched, method, path string) *httptest.ResponseRecorder {
 	t.Helper()
 	answer := httptest.NewRecorder()
-	newPage(loop, "prod").ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), method, path, nil))
+	newPage(loop, "prod", func() cluster.Counts { return cluster.Counts{Verbs: map[string]int{"get": 3, "patch": 1}, Watches: 2} }).ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), method, path, nil))
 	return answer
 }
 
@@ -69,5 +70,18 @@ func TestThePageShowsPlanAndOutcomeAndIsReadOnly(t *testing.T) {
 	}
 	if got := get(t, fakeLoop{}, "GET", "/"); got.Code != http.StatusOK {
 		t.Errorf("GET / before the first commit: %d; want %d", got.Code, http.StatusOK)
+	}
+}
+
+func TestMetricsCountRequestsAndNameTheState(t *testing.T) {
+	loop := fakeLoop{status: poller.Status{LastPoll: time.Unix(1000, 0), Plan: &planner.Plan{State: planner.Failed}}}
+	text := get(t, loop, "GET", "/metrics").Body.String()
+	for _, want := range []string{
+		`situ_api_requests_total{verb="get"} 3`, `situ_api_requests_total{verb="patch"} 1`, "situ_api_watches_total 2",
+		"situ_last_poll_timestamp_seconds 1000", `situ_state{state="failed"} 1`, `situ_state{state="settled"} 0`,
+	} {
+		if !strings.Contains(text, want+"\n") {
+			t.Errorf("metrics have no %q:\n%s", want, text)
+		}
 	}
 }

@@ -20,7 +20,7 @@ last good commit is kept.
 
 A small web page shows the last plan and its outcome; /healthz is for liveness
 probes (the repository was reached within three periods of the schedule) and
-/readyz for readiness probes.
+/readyz for readiness probes; /metrics is for Prometheus.
 
 `
 
@@ -74,7 +74,7 @@ func (s *syncing) servePage(ctx context.Context, address string) (func(), error)
 	if err != nil {
 		return nil, fmt.Errorf("--listen %s: %w; give another address, or off", address, err)
 	}
-	server := &http.Server{Handler: newPage(s.loop, s.loop.Cluster), ReadHeaderTimeout: 5 * time.Second, WriteTimeout: 30 * time.Second}
+	server := &http.Server{Handler: newPage(s.loop, s.loop.Cluster, s.kube.Requests), ReadHeaderTimeout: 5 * time.Second, WriteTimeout: 30 * time.Second}
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
