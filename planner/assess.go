@@ -31,7 +31,9 @@ type assessor struct {
 	want     Template
 	settings Settings
 	served   Served
-	compared map[string]comparison
+
+	allocatable map[string]corev1.ResourceList
+	compared    map[string]comparison
 }
 
 type comparison struct {
@@ -94,7 +96,7 @@ func (a *assessor) assess(pod *corev1.Pod, m made) podCase {
 
 // apply asks the rules about one change of one pod.
 func (a *assessor) apply(c *podCase, mark Mark, from Template, change Change) {
-	question := asked{Change: change, from: from, to: a.want, pod: c.pod, served: a.served}
+	question := asked{Change: change, from: from, to: a.want, pod: c.pod, served: a.served, allocatable: a.allocatable}
 	rule := judge(question)
 	c.resizes = c.resizes || strings.HasPrefix(rule.ID, "resize") && rule.Verdict < Recreate
 	if rule.Verdict == Recreate && satisfied(c.pod, change) {

@@ -20,9 +20,9 @@ const LabelPull = Domain + "/pull"
 // maxPulls bounds the pods that bring images to nodes at one time, per workload.
 const maxPulls = 10
 
-// pullImages finds for each pod whose turn is now whether its new images are on
-// its node. Pods that lack one wait; the step brings it there, and removes the
-// pods that are not needed any more.
+// pullImages finds for each pod that is to restart whether its new images are on
+// its node. Pods that lack one wait; the step brings it there, also for pods of
+// later turns, and removes the pods that are not needed any more.
 func (r *rollout) pullImages(snap Snapshot) Step {
 	if r.commit.Policy.NoPull {
 		return nil
@@ -37,44 +37,49 @@ func (r *rollout) pullImages(snap Snapshot) Step {
 	var step Step
 	for i := range r.cases {
 		c := &r.cases[i]
-		if c.turn != 1 || c.verdict != Restart {
+		if c.turn == 0 || c.verdict != Restart {
 			continue
 		}
+		node := c.pod.Spec.NodeName
 		for _, image := range newImages(*c) {
-			if snap.Images[c.pod.Spec.NodeName][canonical(image)] {
+			name := pullName(r.uid(), node, image)
+			pod, asked := running[name]
+			asked = asked || needed[name]
+			needed[name] = true // also as a proof, until the pods there have it
+			if snap.Images[node][canonical(image)] || r.runsOn(node, image) || pulled(pod) {
 				continue
 			}
-			name := pullName(r.uid(), c.pod.Spec.NodeName, image)
-			pod := running[name]
-			if pulled(pod) {
-				continue
-			}
-			needed[name] = true
-			c.pulling = fmt.Sprintf("image %s is pulled to node %s", image, c.pod.Spec.NodeName)
+			c.pulling = fmt.Sprintf("image %s is pulled to node %s", image, node)
 			if text := pullFailure(pod); text != "" {
-				c.pulling = clip(fmt.Sprintf("image %s cannot be pulled to node %s: %s", image, c.pod.Spec.NodeName, text))
+				c.pulling = clip(fmt.Sprintf("image %s cannot be pulled to node %s: %s", image, node, text))
 				r.stopped = "pod " + c.pod.Name + ": " + c.pulling
 			}
-			if pod == nil && len(running)+len(step) < maxPulls && !slices.ContainsFunc(step, func(a Action) bool { return a.Ref.Name == name }) {
-				step = append(step, r.pullPod(name, c.pod.Spec.NodeName, image))
+			if !asked && len(running)+len(step) < maxPulls {
+				step = append(step, r.pullPod(name, node, image))
 			}
 		}
 	}
 	for _, name := range union(running, nil) {
 		r.cleanup = append(r.cleanup, removePull(running[name]))
-		if !needed[name] && !r.mayNeed(running[name]) {
+		if !needed[name] {
 			step = append(step, removePull(running[name]))
 		}
 	}
 	return step
 }
 
-// mayNeed keeps the proof that an image is on a node until the pods there have it.
-func (r *rollout) mayNeed(pull *corev1.Pod) bool {
+// runsOn: one of the workload's own pods runs the image on that node.
+func (r *rollout) runsOn(node, image string) bool {
 	for i := range r.cases {
-		c := &r.cases[i]
-		if c.turn > 0 && c.pod.Spec.NodeName == pull.Spec.NodeName && slices.Contains(newImages(*c), pull.Spec.Containers[0].Image) {
-			return true
+		pod := r.cases[i].pod
+		if pod.Spec.NodeName != node {
+			continue
+		}
+		for j := range pod.Status.ContainerStatuses {
+			status := &pod.Status.ContainerStatuses[j]
+			if status.State.Running != nil && sameName(status.Image, image) {
+				return true
+			}
 		}
 	}
 	return false

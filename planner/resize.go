@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -56,9 +57,44 @@ func changesQoS(a asked) bool {
 	return qosAfter(a.pod, a.to) != a.pod.Status.QOSClass
 }
 
-// infeasible: the node said that it can never have it.
+// infeasible: the node said that it can never have it, or has not that much at
+// all, which the API server refuses before the node is asked.
 func infeasible(a asked) bool {
-	return a.pod != nil && resizeSent(a.pod, a.to) && resizePending(a.pod) == corev1.PodReasonInfeasible
+	if a.pod == nil {
+		return false
+	}
+	if resizeSent(a.pod, a.to) && resizePending(a.pod) == corev1.PodReasonInfeasible {
+		return true
+	}
+	for name, most := range a.allocatable[a.pod.Spec.NodeName] {
+		if total := requestsAfter(a.pod, a.to, name); total.Cmp(most) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// requestsAfter adds up what the pod's running containers would request.
+func requestsAfter(pod *corev1.Pod, want Template, name corev1.ResourceName) resource.Quantity {
+	wanted := map[string]map[string]string{}
+	for _, c := range containersOf(want) {
+		wanted[c.name] = amounts(c.spec)
+	}
+	var total resource.Quantity
+	add := func(c corev1.Container) {
+		if q, err := resource.ParseQuantity(effective(c, wanted[c.Name], "requests", name)); err == nil {
+			total.Add(q)
+		}
+	}
+	for _, c := range pod.Spec.InitContainers {
+		if c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways {
+			add(c)
+		}
+	}
+	for _, c := range pod.Spec.Containers {
+		add(c)
+	}
+	return total
 }
 
 func restartsOnResize(a asked) bool {
@@ -87,6 +123,17 @@ func resizePending(pod *corev1.Pod) string {
 		}
 	}
 	return ""
+}
+
+// pendingSince is when the node put the resize off, zero if it did not.
+func pendingSince(pod *corev1.Pod) time.Time {
+	for i := range pod.Status.Conditions {
+		c := &pod.Status.Conditions[i]
+		if c.Type == corev1.PodResizePending && c.Status == corev1.ConditionTrue {
+			return c.LastTransitionTime.Time
+		}
+	}
+	return time.Time{}
 }
 
 // resizeSent: the pod's spec has the resources that the template wants for its containers.

@@ -31,6 +31,8 @@ type asked struct {
 	from, to Template
 	pod      *corev1.Pod
 	served   Served
+
+	allocatable map[string]corev1.ResourceList // by node: cpu and memory
 }
 
 // rules is the table. The first row whose field and guard fit decides a change;

@@ -1,6 +1,7 @@
 package planner
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"strconv"
@@ -27,6 +28,7 @@ func (r *rollout) next(c podCase, patch func(podCase) Action) (Action, bool) {
 	if c.resizes {
 		if done, text := resizeDone(c.pod, r.want); !done {
 			r.waitFor(c.pod, text)
+			r.stopAfterDeadline(c.pod, text)
 			return Action{}, false
 		}
 	}
@@ -56,6 +58,20 @@ func (r *rollout) next(c podCase, patch func(podCase) Action) (Action, bool) {
 }
 
 func (r *rollout) waitFor(pod *corev1.Pod, text string) { r.waits = "pod " + pod.Name + ": " + text }
+
+// stopAfterDeadline gives up on a resize that the node puts off for too long.
+func (r *rollout) stopAfterDeadline(pod *corev1.Pod, text string) {
+	since := pendingSince(pod)
+	if since.IsZero() {
+		return
+	}
+	limit := since.Add(r.settings.Deadline)
+	if r.now.Before(limit) {
+		r.wakeAt(limit)
+		return
+	}
+	r.stopped = fmt.Sprintf("pod %s: %s, for longer than %s", pod.Name, text, r.settings.Deadline)
+}
 
 func (r *rollout) wakeAt(t time.Time) {
 	if !t.IsZero() && (r.wake.IsZero() || t.Before(r.wake)) {

@@ -95,6 +95,7 @@ type Snapshot struct {
 
 	Autoscalers map[Ref]string                             // workload -> what owns its replicas: "horizontalpodautoscaler/web"
 	Disruptions map[string][]*policyv1.PodDisruptionBudget // by namespace
+	Allocatable map[string]corev1.ResourceList             // node -> cpu and memory for pods
 	Images      map[string]map[string]bool                 // node -> images that it has, as ImageName spells them
 	Pulls       []*corev1.Pod                              // pods that bring images to nodes
 	Pods        map[types.UID][]*corev1.Pod                // by their controller; a bare pod by its own UID
