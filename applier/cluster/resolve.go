@@ -18,7 +18,7 @@ import (
 // Call it before Snapshot; the commit that is handed in stays as it is.
 func (c *Client) Resolve(ctx context.Context, commit planner.Commit) (planner.Commit, error) {
 	coming := comingKinds(commit)
-	resolved := planner.Commit{ID: commit.ID, Problems: append([]planner.Problem(nil), commit.Problems...)}
+	resolved := planner.Commit{ID: commit.ID, Policy: commit.Policy, Problems: append([]planner.Problem(nil), commit.Problems...)}
 	places := map[planner.Ref]planner.Origin{}
 	for _, manifest := range commit.Manifests {
 		served, ok, err := c.kinds.lookup(ctx, manifest.Ref)

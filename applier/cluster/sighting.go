@@ -20,6 +20,7 @@ type sighting struct {
 	full   *unstructured.Unstructured // of workloads and what they own, else nil
 	pod    *corev1.Pod                // of pods, else nil
 	images map[string]bool            // of nodes: those that the node has, spelt in full
+	room   corev1.ResourceList        // of nodes: cpu and memory for pods
 	digest uint64                     // over labels and annotations
 	adopt  bool                       // kubectl owns fields, and situ never applied it
 }
@@ -46,7 +47,7 @@ func newSighting(adopt func([]metav1.ManagedFieldsEntry) bool) func(any) (any, e
 			related.join(whole)
 			seen.pod = whole
 		case *corev1.Node:
-			seen.images, seen.Object = imagesOf(whole), bare(whole)
+			seen.images, seen.room, seen.Object = imagesOf(whole), roomOf(whole), bare(whole)
 		default:
 			seen.Object = bare(object)
 		}
@@ -95,6 +96,16 @@ func imagesOf(node *corev1.Node) map[string]bool {
 		}
 	}
 	return images
+}
+
+func roomOf(node *corev1.Node) corev1.ResourceList {
+	room := corev1.ResourceList{}
+	for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory} {
+		if amount, ok := node.Status.Allocatable[name]; ok {
+			room[name] = amount
+		}
+	}
+	return room
 }
 
 // pullIndex finds the pods that only bring images to nodes, by their workload.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -42,8 +43,7 @@ func (c *Client) surroundings(ctx context.Context, targets []target) (planner.Sn
 		return planner.Snapshot{}, err
 	}
 	snapshot.Served.Resize = ok && slices.Contains(pods.subresources, "resize")
-	snapshot.Images, err = c.images(ctx)
-	return snapshot, err
+	return snapshot, c.addNodes(ctx, &snapshot)
 }
 
 // addAutoscalers tells who owns the replicas of a namespace's workloads. KEDA
@@ -67,23 +67,26 @@ func (c *Client) addDisruptions(found map[string][]*policyv1.PodDisruptionBudget
 	return nil
 }
 
-// images tells which images each node has. A user who may not list nodes knows
-// of none: every image is pulled before it is needed, whether it is there or not.
-func (c *Client) images(ctx context.Context) (map[string]map[string]bool, error) {
+// addNodes tells what each node has: images, and room for pods. A user who may
+// not list nodes knows of none: every image is pulled before it is needed,
+// whether it is there or not.
+func (c *Client) addNodes(ctx context.Context, snapshot *planner.Snapshot) error {
 	if time.Now().Before(c.nodesAgain) {
-		return nil, nil
+		return nil
 	}
 	at := place{resource: nodeResource}
 	if _, err := c.caches.ensure(ctx, []place{at}); isFinal(err) {
 		c.nodesAgain = time.Now().Add(nodesRest)
 		c.log.WithError(err).Warn("images on nodes are not known: every new image is pulled once before it is used")
-		return nil, nil
+		return nil
 	} else if err != nil {
-		return nil, err
+		return err
 	}
-	images := map[string]map[string]bool{}
+	snapshot.Images = map[string]map[string]bool{}
+	snapshot.Allocatable = map[string]corev1.ResourceList{}
 	for _, node := range c.caches.all(at) {
-		images[node.GetName()] = node.images
+		snapshot.Images[node.GetName()] = node.images
+		snapshot.Allocatable[node.GetName()] = node.room
 	}
-	return images, nil
+	return nil
 }
