@@ -45,7 +45,7 @@ const (
 	actionTimeout = 30 * time.Second // for one action, also after the process was told to stop
 )
 
-// Applier brings a cluster to what a commit wants.
+// Applier brings a cluster to what a commit wants, one Settle at a time.
 type Applier struct {
 	Cluster Cluster
 	Log     logrus.FieldLogger
@@ -57,6 +57,8 @@ type Applier struct {
 
 	// Decide makes the plan; nil means planner.Decide.
 	Decide func(planner.Commit, planner.Snapshot) planner.Plan
+
+	repeats repeats
 }
 
 // Plan takes a snapshot and decides, and does nothing else.
@@ -92,13 +94,21 @@ func (a *Applier) round(ctx context.Context, commit planner.Commit, retries *ret
 	}
 	outcome := Outcome{Plan: plan, Results: a.carryOut(ctx, plan, retries)}
 	outcome.State = plan.State
-	for _, result := range outcome.Results {
-		if result.Status == Refused {
-			a.Log.WithFields(logrus.Fields{"object": result.Action.Ref.String(), "action": result.Action.Name}).
-				WithError(result.Err).Warn("action refused")
-		}
-	}
+	a.logRefused(outcome.Results)
 	return outcome, nil
+}
+
+// logRefused tells one refused action of each unit; the others say the same.
+func (a *Applier) logRefused(results []Result) {
+	told := map[planner.Ref]bool{}
+	for _, result := range results {
+		if result.Status != Refused || told[result.Unit] {
+			continue
+		}
+		told[result.Unit] = true
+		a.Log.WithFields(logrus.Fields{"object": result.Action.Ref.String(), "action": result.Action.Name}).
+			WithError(result.Err).Warn("action refused")
+	}
 }
 
 func (a *Applier) patience() time.Duration {

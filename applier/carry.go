@@ -29,13 +29,14 @@ func (a *Applier) carryOut(ctx context.Context, plan planner.Plan, retries *retr
 	for _, wave := range waves {
 		var running sync.WaitGroup
 		for _, u := range wave {
-			if retries.putOff(u.ref) {
+			if retries.putOff(u.ref) || a.repeats.putOff(u) {
 				continue
 			}
 			running.Go(func() { a.carryUnit(ctx, u, seats) })
 		}
 		running.Wait()
 		for _, u := range wave {
+			a.repeats.note(u)
 			all = append(all, u.results...)
 		}
 	}

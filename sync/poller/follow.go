@@ -49,7 +49,9 @@ func (l *Loop) look(ctx context.Context, seen string) (*Revision, error) {
 	if head.Hash == seen {
 		return nil, nil
 	}
-	head.Previous = seen
+	if seen != "" {
+		head.Previous = seen
+	}
 	rev, err := l.Source.Read(ctx, head)
 	if err != nil {
 		return nil, err
