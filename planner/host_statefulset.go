@@ -127,7 +127,7 @@ func (s *statefulSet) steps(r *rollout) []Step {
 		r.waits = "for the StatefulSet's controller to see the partition"
 		return steps(apply)
 	}
-	if !observed(s.object) {
+	if !observed(s.object) || !s.recorded(textAt(s.object.Object, "status", "updateRevision")).known {
 		r.waits = "for the StatefulSet's controller to see its new template"
 		return nil
 	}

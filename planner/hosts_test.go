@@ -233,3 +233,42 @@ func TestLostPodsComeBackWithTheWantedTemplate(t *testing.T) {
 		})
 	}
 }
+
+// A kubelet that gets a change and its revert at once restarts nothing.
+func TestRevertBeforeTheKubeletActsAwaitsNoRestart(t *testing.T) {
+	onEachHost(t, func(t *testing.T, s *story) {
+		before := s.uids()
+		s.noPull = true
+		s.change(image(0, "app:v2"))
+		for range 6 {
+			s.tickControllers()
+			s.catchUpAll("situ")
+			s.round()
+		}
+		s.change(image(0, "app:v1"))
+		for range 6 {
+			s.tickControllers()
+			s.catchUpAll("situ")
+			s.round()
+		}
+		s.settle(Settled)
+		s.sameSince(before)
+		s.restarted(0, 0)
+	})
+}
+
+func TestImageSetByHandIsTakenAsItIs(t *testing.T) {
+	onEachHost(t, func(t *testing.T, s *story) {
+		before := s.uids()
+		name := s.members()[0]
+		pod := s.pods[name].DeepCopy()
+		pod.Spec.Containers[0].Image = "app:v2"
+		pod.Generation++
+		s.pods[name] = pod
+		s.tick()
+		s.change(image(0, "app:v2"))
+		s.settle(Settled)
+		s.sameSince(before)
+		s.restarted(0, 1)
+	})
+}

@@ -92,19 +92,19 @@ func patchImages(body map[string]any, want Template, images map[string]string) {
 // markFor records the containers that must go away. What an earlier update has
 // not proven yet stays to be proven.
 func markFor(c podCase, commit, revision string) Mark {
-	mark := Mark{Version: 1, Commit: commit, Revision: revision, Restart: map[string]string{}}
+	mark := Mark{Version: 1, Commit: commit, Revision: revision, Restart: map[string]string{}, Was: map[string]string{}}
 	earlier := markOf(c.pod)
 	mark.From = labelOf(c.pod)
 	for name, id := range earlier.Restart {
-		if !proven(c.pod, name, id) {
-			mark.Restart[name] = id
+		if !proven(c.pod, earlier, name) {
+			mark.Restart[name], mark.Was[name] = id, earlier.Was[name]
 		}
 	}
 	for _, name := range c.patched {
 		if _, pending := mark.Restart[name]; pending {
 			continue
 		}
-		mark.Restart[name] = ""
+		mark.Restart[name], mark.Was[name] = "", liveImage(c.pod, name)
 		if status := containerStatus(c.pod, name); status != nil {
 			mark.Restart[name] = status.ContainerID
 		}

@@ -18,6 +18,7 @@ type Mark struct {
 	From     string            `json:"from,omitempty"`    // the revision label that it had before
 	At       time.Time         `json:"at"`                // when the patch was decided
 	Restart  map[string]string `json:"restart,omitempty"` // container -> the containerID that must go away
+	Was      map[string]string `json:"was,omitempty"`     // container -> the image that it ran before
 	Partial  bool              `json:"partial,omitempty"` // more containers follow, then the revision label
 	Touched  []string          `json:"touched,omitempty"` // by the batches so far: "containers/web", "annotations/config"
 	Owns     []string          `json:"owns,omitempty"`    // a bare pod only: labels and annotations that Git has set
@@ -84,7 +85,7 @@ func progressOf(pod *corev1.Pod, now time.Time, minReady, deadline time.Duration
 // unproven is a container that still must go away, "" if there is none.
 func unproven(pod *corev1.Pod, mark Mark) string {
 	for _, name := range union(mark.Restart, nil) {
-		if !proven(pod, name, mark.Restart[name]) {
+		if !proven(pod, mark, name) {
 			return name
 		}
 	}
@@ -105,12 +106,18 @@ func latest(times ...time.Time) time.Time {
 // image that the pod's spec names. The image's id proves nothing: two tags may
 // share it. A runtime may also call a shared image by its other name, so the
 // kubelet's word that it has seen this spec counts as much as the name.
-func proven(pod *corev1.Pod, container, before string) bool {
+//
+// The recorded container itself is right if the spec names its image again, after
+// a revert that the kubelet got before it had acted: by its word, nothing is to do.
+func proven(pod *corev1.Pod, mark Mark, container string) bool {
 	status := containerStatus(pod, container)
-	if status == nil || status.State.Running == nil || status.ContainerID == before {
+	if status == nil || status.State.Running == nil {
 		return false
 	}
 	seen := pod.Generation > 0 && pod.Status.ObservedGeneration >= pod.Generation
+	if status.ContainerID == mark.Restart[container] {
+		return seen && mark.Was[container] != "" && mark.Was[container] == liveImage(pod, container)
+	}
 	return seen || sameName(status.Image, liveImage(pod, container))
 }
 

@@ -26,7 +26,6 @@ type story struct {
 	plan    Plan
 	noPull  bool
 	room    int // pods that may be unavailable; negative: this story does not say
-	random  *rand.Rand
 }
 
 func newStory(t testing.TB, m Manifest, edits ...edit) *story {
@@ -143,12 +142,17 @@ func (s *story) runController(name string) {
 	s.check(name)
 }
 
-// tick lets everybody see everything and take a step, but situ.
-func (s *story) tick() {
+// tickControllers lets the controllers see everything and take a step.
+func (s *story) tickControllers() {
 	for _, name := range slices.Sorted(maps.Keys(s.controllers())) {
 		s.catchUpAll(name)
 		s.runController(name)
 	}
+}
+
+// tick lets everybody but situ see everything and take a step.
+func (s *story) tick() {
+	s.tickControllers()
 	for _, name := range slices.Sorted(maps.Keys(s.pods)) {
 		s.kubelet(name)
 		s.check("kubelet " + name)
@@ -210,22 +214,20 @@ func templateOrPod(m Manifest) map[string]any {
 	return mapAt(m.Object, "spec", "template")
 }
 
-// settleRaces runs events in a random order, with caches that lag behind kind by
-// kind, and then settles.
-func (s *story) settleRaces(seed uint64, events int) {
+// race runs events in a random order, with caches that lag behind kind by kind.
+func (s *story) race(random *rand.Rand, events int) {
 	s.t.Helper()
-	s.random = rand.New(rand.NewPCG(seed, 7))
 	names := slices.Sorted(maps.Keys(s.controllers()))
 	for range events {
-		switch s.random.IntN(5) {
+		switch random.IntN(5) {
 		case 0, 1:
-			reader := append([]string{"situ", "situ", "situ"}, names...)[s.random.IntN(len(names)+3)]
-			s.catchUp(reader, kinds[s.random.IntN(len(kinds))])
+			reader := append([]string{"situ", "situ", "situ"}, names...)[random.IntN(len(names)+3)]
+			s.catchUp(reader, kinds[random.IntN(len(kinds))])
 		case 2:
-			s.runController(names[s.random.IntN(len(names))])
+			s.runController(names[random.IntN(len(names))])
 		case 3:
 			if pods := slices.Sorted(maps.Keys(s.pods)); len(pods) > 0 {
-				s.kubelet(pods[s.random.IntN(len(pods))])
+				s.kubelet(pods[random.IntN(len(pods))])
 				s.check("kubelet")
 			}
 		case 4:

@@ -71,6 +71,12 @@ func planWorkload(commit Commit, m Manifest, snap Snapshot, coming coming, wake 
 		return plan
 	}
 	h := hostOf(r, snap)
+	if pod, until := r.unsure(h); pod != "" {
+		plan.Host, r.waits = h.String(), "pod "+pod+": what it was made from is not seen yet"
+		r.wakeAt(until)
+		r.report(&plan, wake)
+		return plan
+	}
 	r.takeBack(h)
 	r.assess(h, snap)
 	r.schedule(h, newDisruptions(snap.Disruptions[m.Namespace], r.cases))
@@ -111,7 +117,7 @@ func hostOf(r *rollout, snap Snapshot) host {
 
 // assess asks for each pod, and then for the workload as a whole.
 func (r *rollout) assess(h host, snap Snapshot) {
-	a := assessor{want: r.want, settings: r.settings, served: snap.Served}
+	a := assessor{want: r.want, settings: r.settings, served: snap.Served, allocatable: snap.Allocatable}
 	for _, pod := range h.pods() {
 		c := a.assess(pod, h.made(pod))
 		c.progress = progressOf(pod, snap.Now, r.minReady, r.settings.Deadline)
