@@ -39,14 +39,7 @@ func TestAUserWhoMayOnlyReadGetsRefusals(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := newRoomFor(t, kubeconfig)
-	roles := ground.Client().RbacV1()
-	if _, err := roles.RoleBindings(r.namespace).Create(t.Context(), &rbacv1.RoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: "reader"},
-		RoleRef:    rbacv1.RoleRef{APIGroup: "rbac.authorization.k8s.io", Kind: "ClusterRole", Name: "view"},
-		Subjects:   []rbacv1.Subject{{Kind: "User", APIGroup: "rbac.authorization.k8s.io", Name: "reader"}},
-	}, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	grant(t, r.namespace, "reader", "view")
 	commit := r.commit(settings)
 	var proof planner.Proof
 	r.eventually("the role to be in force", func() bool {
@@ -60,6 +53,42 @@ func TestAUserWhoMayOnlyReadGetsRefusals(t *testing.T) {
 		t.Fatal("Do without rights = nil; want an error")
 	}
 	wantText(t, "Do", err.Error(), "apply configmap/settings in "+r.namespace, "cannot patch resource")
+}
+
+// grant gives a user a role of Kubernetes' own in one namespace.
+func grant(t *testing.T, namespace, user, role string) {
+	t.Helper()
+	if _, err := ground.Client().RbacV1().RoleBindings(namespace).Create(t.Context(), &rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: user},
+		RoleRef:    rbacv1.RoleRef{APIGroup: "rbac.authorization.k8s.io", Kind: "ClusterRole", Name: role},
+		Subjects:   []rbacv1.Subject{{Kind: "User", APIGroup: "rbac.authorization.k8s.io", Name: user}},
+	}, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestTheAdminOfOneNamespaceNeedsNoMoreRights(t *testing.T) {
+	kubeconfig, err := ground.AddUser("local-admin")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := newRoomFor(t, kubeconfig)
+	grant(t, r.namespace, "local-admin", "admin")
+	commit := r.commit(deployment(2, "app:v1"), settings)
+	r.eventually("the role to be in force", func() bool {
+		_, err := r.Snapshot(t.Context(), commit)
+		return err == nil
+	})
+	r.apply(commit)
+	r.podsOf(commit, 2)
+	if images := r.snapshot(commit).Images; images != nil {
+		t.Errorf("Images = %v for a user who may not list nodes", images)
+	}
+	before := r.Requests().Total()
+	r.snapshot(commit)
+	if sent := r.Requests().Total() - before; sent != 0 {
+		t.Errorf("a settled round sent %d requests, want none: nodes are not asked for again and again", sent)
+	}
 }
 
 func TestAKubeconfigThatIsNotThereIsNamed(t *testing.T) {
