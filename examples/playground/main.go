@@ -37,6 +37,6 @@ func newRoot() *cobra.Command {
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
-	root.AddCommand(newUp(), newDown())
+	root.AddCommand(newDemo(), newUp(), newDown())
 	return root
 }
