@@ -65,7 +65,7 @@ type Applier struct {
 func (a *Applier) Plan(ctx context.Context, commit planner.Commit) (planner.Plan, error) {
 	commit, err := a.Cluster.Resolve(ctx, commit)
 	if err != nil {
-		return planner.Plan{}, fmt.Errorf("resolve commit %s: %w", commit.ID, err)
+		return planner.Plan{}, fmt.Errorf("resolve the objects: %w", err)
 	}
 	return a.plan(ctx, commit)
 }

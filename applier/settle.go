@@ -61,7 +61,7 @@ func (s *settling) resolve(ctx context.Context, commit planner.Commit) (resolved
 		return err
 	})
 	if err != nil {
-		return commit, fmt.Errorf("resolve the objects of commit %s: %w", commit.ID, err)
+		return commit, fmt.Errorf("resolve the objects: %w", err)
 	}
 	return resolved, nil
 }

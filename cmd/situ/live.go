@@ -20,13 +20,12 @@ type live struct {
 	fd    int
 	tty   bool
 	mu    sync.Mutex
-	told  map[planner.Ref]string
-	state map[planner.Ref]planner.State
-	drawn string // the line on the terminal now
+	told  map[planner.Ref]string // the line that a workload got last
+	drawn string                 // the line on the terminal now
 }
 
 func newLive(out io.Writer) *live {
-	l := &live{out: out, told: map[planner.Ref]string{}, state: map[planner.Ref]planner.State{}}
+	l := &live{out: out, told: map[planner.Ref]string{}}
 	l.fd, l.tty = terminal(out)
 	return l
 }
@@ -35,68 +34,60 @@ func newLive(out io.Writer) *live {
 func (l *live) Write(text []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	drawn := l.drawn
-	l.draw("")
-	n, err := l.out.Write(text)
-	l.draw(drawn)
-	return n, err
+	return len(text), l.show(string(text), l.drawn)
 }
 
 // round shows what a round changed.
 func (l *live) round(outcome applier.Outcome) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	drawn := l.drawn
-	l.draw("")
-	l.objects(outcome)
+	news := objectNews(outcome)
 	for _, w := range outcome.Plan.Workloads {
-		l.workload(w)
+		news += l.workloadNews(w)
 	}
-	if !l.tty {
-		return
-	}
-	if drawn = l.line(outcome.Plan); drawn != "" {
-		l.draw(drawn)
-	}
+	_ = l.show(news, l.line(outcome.Plan)) // progress that nobody can see is no reason to stop
 }
 
 // close takes the live line away.
 func (l *live) close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.draw("")
+	_ = l.show("", "")
 }
 
-// objects tells of objects that were written, and of actions that were not carried out.
-func (l *live) objects(outcome applier.Outcome) {
+// objectNews tells of objects that were written, and of actions that were not carried out.
+func objectNews(outcome applier.Outcome) string {
 	verbs := map[planner.Ref]planner.ObjectVerb{}
 	for _, object := range outcome.Plan.Objects {
 		verbs[object.Ref] = object.Verb
 	}
+	var news strings.Builder
 	for _, result := range outcome.Results {
 		verb, isObject := verbs[result.Unit]
 		switch {
 		case result.Err != nil:
-			fmt.Fprintf(l.out, "%s: %s: %v\n", result.Unit, result.Action.Name, result.Err)
+			fmt.Fprintf(&news, "%s: %s: %v\n", result.Unit, result.Action.Name, result.Err)
 		case isObject && result.Status == applier.Done:
-			fmt.Fprintf(l.out, "%s: %sd\n", result.Unit, verb)
+			fmt.Fprintf(&news, "%s: %sd\n", result.Unit, verb)
 		}
 	}
+	return news.String()
 }
 
-// workload tells of a workload, if there is news.
-func (l *live) workload(w planner.WorkloadPlan) {
-	text := fmt.Sprintf("%s: %s", w.Ref, pace(w))
+// workloadNews is the line for a workload, "" if there is nothing new. On a
+// terminal the live line has what is on its way.
+func (l *live) workloadNews(w planner.WorkloadPlan) string {
+	text := fmt.Sprintf("%s: %s\n", w.Ref, pace(w))
 	before, known := l.told[w.Ref]
-	l.told[w.Ref] = text
 	if text == before || !known && w.State == planner.Settled {
-		l.state[w.Ref] = w.State
-		return
+		return ""
 	}
-	if !l.tty || w.State != planner.Progressing && w.State != l.state[w.Ref] {
-		fmt.Fprintln(l.out, text)
+	if l.tty && w.State == planner.Progressing {
+		l.told[w.Ref] = ""
+		return ""
 	}
-	l.state[w.Ref] = w.State
+	l.told[w.Ref] = text
+	return text
 }
 
 // pace is "2/4 pods, progressing: waiting for web-1".
@@ -133,16 +124,28 @@ func (l *live) line(plan planner.Plan) string {
 	return text
 }
 
-// draw rewrites the live line; "" takes it away.
-func (l *live) draw(text string) {
-	if !l.tty || text == l.drawn {
-		return
+// show writes news above the live line, and draws that anew if it changed.
+func (l *live) show(news, line string) error {
+	if !l.tty {
+		_, err := io.WriteString(l.out, news)
+		return err
 	}
-	if width, _, err := term.GetSize(l.fd); err == nil && width > 4 {
-		if letters := []rune(text); len(letters) >= width {
-			text = string(letters[:width-4]) + "..."
-		}
+	line = l.fitted(line)
+	if news == "" && line == l.drawn {
+		return nil
 	}
-	fmt.Fprint(l.out, "\r\x1b[K", strings.ReplaceAll(text, "\n", " "))
-	l.drawn = text
+	l.drawn = line
+	_, err := io.WriteString(l.out, "\r\x1b[K"+news+line)
+	return err
+}
+
+// fitted cuts a line to the terminal's width, where it could not be taken back.
+func (l *live) fitted(line string) string {
+	line = strings.ReplaceAll(line, "\n", " ")
+	width, _, err := term.GetSize(l.fd)
+	letters := []rune(line)
+	if err != nil || width < 5 || len(letters) < width {
+		return line
+	}
+	return string(letters[:width-4]) + "..."
 }
