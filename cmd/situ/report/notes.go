@@ -76,6 +76,9 @@ func noteHeadline(note applier.Note) string {
 	case note.SupersededBy != "":
 		text += ", superseded by " + short(note.SupersededBy)
 	}
+	if note.RewrittenFrom != "" {
+		text += ", history rewritten from " + short(note.RewrittenFrom)
+	}
 	if !note.Finished.IsZero() {
 		text += fmt.Sprintf(", %s, took %s", note.Finished.UTC().Format(time.DateTime+" UTC"), note.Finished.Sub(note.Started))
 	}

@@ -76,7 +76,7 @@ func notes() []applier.Note {
 				Pods:    applier.NotePods{Total: 4, InPlace: 1, Kept: 2, Failed: 1},
 				Reasons: []applier.NoteReason{{Rule: "image", Field: "spec.containers[app].image", Text: "the kubelet restarts this container in the same pod"}},
 				Failed:  []applier.NotePod{{Name: "web-1", Text: "app: ImagePullBackOff"}}}}},
-		{V: 1, Commit: "1111111111111111111111111111111111111111", Cluster: "prod", State: planner.Settled, Started: start, Finished: start.Add(time.Second),
+		{V: 1, Commit: "1111111111111111111111111111111111111111", Cluster: "prod", State: planner.Settled, RewrittenFrom: "2222222222222222222222222222222222222222", Started: start, Finished: start.Add(time.Second),
 			Workloads: []applier.NoteWorkload{{NoteRef: ref, Verdict: "create", State: planner.Settled, Pods: applier.NotePods{Total: 4, Created: 4}}},
 			Objects:   []applier.NoteObject{{NoteRef: applier.NoteRef{APIVersion: "v1", Kind: "Namespace", Name: "shop"}, Verb: planner.Create}}},
 	}
