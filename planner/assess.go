@@ -130,7 +130,8 @@ func (a *assessor) obey(c *podCase) {
 		c.recreate(Reason{Rule: "update-type", Text: "the update type is ReCreate"})
 	case a.settings.Update == InPlaceOnly && c.verdict == Recreate:
 		c.verdict = Refuse
-		c.reasons = append(c.reasons, Reason{Rule: "update-type", Text: "it needs a new pod, and the update type is InPlaceOnly"})
+		forced := costliestFirst(c.reasons)[0].Field
+		c.reasons = append(c.reasons, Reason{Rule: "update-type", Field: forced, Text: "it needs a new pod, and the update type is InPlaceOnly"})
 	}
 	c.reasons = costliestFirst(c.reasons)
 }

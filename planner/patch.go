@@ -2,6 +2,7 @@ package planner
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -27,7 +28,8 @@ func patchPod(c podCase, want Template, labels map[string]any, mark Mark) Action
 		}
 	}
 	annotations[AnnotationState] = jsonText(mark)
-	body["metadata"] = map[string]any{"uid": string(c.pod.UID), "labels": labelPatch, "annotations": annotations}
+	metadata := sub(body, "metadata")
+	metadata["uid"], metadata["labels"], metadata["annotations"] = string(c.pod.UID), labelPatch, annotations
 	patchImages(body, want, images)
 	return Action{
 		Name: "patch", Mode: StrategicPatch, Ref: podRef(c.pod), UID: c.pod.UID, Generation: c.pod.Generation,
@@ -35,8 +37,7 @@ func patchPod(c podCase, want Template, labels map[string]any, mark Mark) Action
 	}
 }
 
-// patchChange translates one change into the patch. Reordered lists and fields
-// of plain metadata other than labels and annotations need no patch.
+// patchChange translates one change into the patch. Reordered lists need none.
 func patchChange(c podCase, change Change, body, labels, annotations map[string]any, images map[string]string) {
 	if change.Reordered {
 		return
@@ -47,6 +48,8 @@ func patchChange(c podCase, change Change, body, labels, annotations map[string]
 		labels[last] = change.New // nil removes it
 	case change.path[0].key == "metadata" && len(change.path) == 3 && change.path[1].key == "annotations":
 		annotations[last] = change.New
+	case change.Field == "metadata.finalizers":
+		patchFinalizers(change, sub(body, "metadata"))
 	case last == "image":
 		name, _ := change.Container()
 		images[name], _ = change.New.(string)
@@ -54,6 +57,21 @@ func patchChange(c podCase, change Change, body, labels, annotations map[string]
 		specOf(body)["activeDeadlineSeconds"] = change.New
 	case change.Field == "spec.tolerations":
 		specOf(body)["tolerations"] = mergedTolerations(c.pod, change)
+	}
+}
+
+// patchFinalizers adds and removes what changed; others may have added theirs.
+func patchFinalizers(change Change, metadata map[string]any) {
+	from, _ := change.Old.([]any)
+	to, _ := change.New.([]any)
+	in := func(list []any) func(any) bool {
+		return func(item any) bool { return slices.Contains(list, item) }
+	}
+	if added := slices.DeleteFunc(slices.Clone(to), in(from)); len(added) > 0 {
+		metadata["finalizers"] = added
+	}
+	if removed := slices.DeleteFunc(slices.Clone(from), in(to)); len(removed) > 0 {
+		metadata["$deleteFromPrimitiveList/finalizers"] = removed
 	}
 }
 

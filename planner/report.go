@@ -3,6 +3,7 @@ package planner
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -65,7 +66,7 @@ func (r *rollout) state(acting bool) (State, string) {
 		c := &r.cases[i]
 		switch {
 		case c.verdict == Refuse:
-			return Failed, "refused: " + c.reasons[0].Text
+			return Failed, "refused: " + strings.TrimPrefix(c.reasons[0].Field+": ", ": ") + c.reasons[0].Text
 		case c.kept != "":
 			kept++
 		case !c.progress.available && waiting == "":
