@@ -1,0 +1,119 @@
+package stories
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// verbs are what stories can say beside testscript's own words.
+var verbs = map[string]func(ts *testscript.TestScript, neg bool, args []string){
+	"commit":              commit,
+	"exits":               exits,
+	"note":                note,
+	"await":               await,
+	"remember":            remember,
+	"kept":                kept,
+	"replaced":            replaced,
+	"watched":             watched,
+	"restart-controllers": restartControllers,
+}
+
+// expect ends the story if a verb is used wrongly.
+func expect(ts *testscript.TestScript, right bool, usage string) {
+	if !right {
+		ts.Fatalf("usage: %s", usage)
+	}
+}
+
+// commit pushes files of the story, their $VARIABLES replaced, as one commit.
+// With -delete it takes them away.
+func commit(ts *testscript.TestScript, neg bool, args []string) {
+	remove := len(args) > 0 && args[0] == "-delete"
+	if remove {
+		args = args[1:]
+	}
+	expect(ts, !neg && len(args) >= 2, "commit [-delete] MESSAGE FILE...")
+	files := map[string]string{}
+	for _, name := range args[1:] {
+		files[name] = ""
+		if !remove {
+			files[name] = os.Expand(ts.ReadFile(name), func(variable string) string {
+				value := ts.Getenv(variable)
+				if value == "" {
+					ts.Fatalf("%s refers to $%s, which is not set", name, variable)
+				}
+				return value
+			})
+		}
+	}
+	s := of(ts)
+	hash, err := s.repository.Commit(s.ctx, args[0], files)
+	ts.Check(err)
+	ts.Setenv("HEAD", hash)
+}
+
+// exits runs a program and wants this exit code, which is not 0.
+func exits(ts *testscript.TestScript, neg bool, args []string) {
+	expect(ts, !neg && len(args) >= 2, "exits CODE PROGRAM [ARGUMENT...]")
+	err := ts.Exec(args[1], args[2:]...)
+	var exit *exec.ExitError
+	switch {
+	case err == nil:
+		ts.Fatalf("%s succeeded, want exit code %s", args[1], args[0])
+	case !errors.As(err, &exit) || strconv.Itoa(exit.ExitCode()) != args[0]:
+		ts.Fatalf("%s: %v, want exit code %s", strings.Join(args[1:], " "), err, args[0])
+	}
+}
+
+// note shows what stands on a commit, read as any clone of the repository would.
+func note(ts *testscript.TestScript, neg bool, args []string) {
+	cluster := "east"
+	if len(args) > 0 && strings.HasPrefix(args[0], "-cluster=") {
+		cluster = strings.TrimPrefix(args[0], "-cluster=")
+		args = args[1:]
+	}
+	expect(ts, len(args) <= 1, "[!] note [-cluster=NAME] [COMMIT]")
+	commit := "HEAD"
+	if len(args) == 1 {
+		commit = args[0]
+	}
+	work := of(ts).repository.Work
+	ts.Check(ts.Exec("git", "-C", work, "fetch", "--quiet", "origin", "+refs/notes/situ/*:refs/notes/situ/*"))
+	err := ts.Exec("git", "-C", work, "notes", "--ref=situ/"+cluster, "show", commit)
+	switch {
+	case err == nil && neg:
+		ts.Fatalf("%s has a note of %s, want none", commit, cluster)
+	case err != nil && !neg:
+		ts.Fatalf("%s has no note of %s: %v", commit, cluster, err)
+	}
+}
+
+// await waits until that many pods have been given the image.
+func await(ts *testscript.TestScript, neg bool, args []string) {
+	expect(ts, !neg && len(args) == 3, "await NUMBER SELECTOR IMAGE")
+	n, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	s := of(ts)
+	ts.Check(eventually(s.ctx, strings.Join(args, " "), func() (bool, error) {
+		pods, err := s.pods(args[1])
+		given := 0
+		for _, pod := range pods {
+			if hasImage(pod, args[2]) {
+				given++
+			}
+		}
+		return given >= n, err
+	}))
+}
+
+// restartControllers ends every controller and starts them anew.
+func restartControllers(ts *testscript.TestScript, neg bool, args []string) {
+	expect(ts, !neg && len(args) == 0, "restart-controllers")
+	s := of(ts)
+	ts.Check(s.restartControllers(s.ctx))
+}

@@ -1,0 +1,209 @@
+package stories
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/rogpeppe/go-internal/testscript"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/cache"
+	watchtools "k8s.io/client-go/tools/watch"
+)
+
+// witness writes down every event of a namespace's pods, in their order, so
+// that a story can ask what was true at every instant.
+type witness struct {
+	client    kubernetes.Interface
+	namespace string
+	watcher   *watchtools.RetryWatcher
+	writing   sync.WaitGroup
+
+	mu     sync.Mutex
+	events []watch.Event
+}
+
+// newWitness begins with a namespace without pods.
+func newWitness(ctx context.Context, client kubernetes.Interface, namespace string) (*witness, error) {
+	w := &witness{client: client, namespace: namespace}
+	list, err := client.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, err
+	}
+	source := &cache.ListWatch{WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+		return client.CoreV1().Pods(namespace).Watch(ctx, options)
+	}}
+	w.watcher, err = watchtools.NewRetryWatcherWithContext(ctx, list.ResourceVersion, source)
+	if err != nil {
+		return nil, err
+	}
+	w.writing.Go(w.write)
+	return w, nil
+}
+
+func (w *witness) write() {
+	for event := range w.watcher.ResultChan() {
+		if _, ok := event.Object.(*corev1.Pod); ok {
+			w.mu.Lock()
+			w.events = append(w.events, event)
+			w.mu.Unlock()
+		}
+	}
+}
+
+func (w *witness) close() {
+	w.watcher.Stop()
+	w.writing.Wait()
+}
+
+func (w *witness) count() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.events)
+}
+
+// catchUp waits until everything that is true now has been written down.
+func (w *witness) catchUp(ctx context.Context) error {
+	list, err := w.client.CoreV1().Pods(w.namespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return err
+	}
+	return eventually(ctx, "the witness to see every pod", func() (bool, error) {
+		seen := map[types.UID]int{}
+		for _, event := range w.testimony() {
+			pod := event.Object.(*corev1.Pod)
+			seen[pod.UID] = version(pod)
+		}
+		for i := range list.Items {
+			if seen[list.Items[i].UID] < version(&list.Items[i]) {
+				return false, nil
+			}
+		}
+		return true, nil
+	})
+}
+
+func (w *witness) testimony() []watch.Event {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clip(w.events)
+}
+
+func version(pod *corev1.Pod) int {
+	n, _ := strconv.Atoi(pod.ResourceVersion) // a number in every API server there is
+	return n
+}
+
+// watched wants limits to have held at every instant since pods were remembered.
+//
+//	unavailable<=1   remembered pods, or their replacements, that could not serve
+//	pods<=5          pods at the same time
+//	created<=0       pods that were not among the remembered
+func watched(ts *testscript.TestScript, neg bool, args []string) {
+	const usage = "watched SELECTOR unavailable<=N | pods<=N | created<=N ..."
+	expect(ts, !neg && len(args) >= 2, usage)
+	s := of(ts)
+	ts.Check(s.witness.catchUp(s.ctx))
+	selector, err := labels.Parse(args[0])
+	ts.Check(err)
+	memory, ok := s.memories[args[0]]
+	expect(ts, ok, "remember NUMBER SELECTOR, before: watched SELECTOR")
+	worst := s.witness.worst(selector, memory)
+	for _, arg := range args[1:] {
+		what, most, _ := strings.Cut(arg, "<=")
+		n, err := strconv.Atoi(most)
+		was, known := worst[what]
+		expect(ts, err == nil && known, usage)
+		if was.n > n {
+			ts.Fatalf("%s was %d, want at most %d at every instant; at that one:\n%s", what, was.n, n, was.text)
+		}
+	}
+}
+
+// extreme is the highest a number was, and what the pods looked like then.
+type extreme struct {
+	n    int
+	text string
+}
+
+// worst tells the story's events again, and looks at the pods after each.
+func (w *witness) worst(selector labels.Selector, since memory) map[string]extreme {
+	worst := map[string]extreme{"unavailable": {}, "pods": {}, "created": {}}
+	pods, created := map[types.UID]*corev1.Pod{}, map[types.UID]bool{}
+	for i, event := range w.testimony() {
+		pod := event.Object.(*corev1.Pod)
+		if !selector.Matches(labels.Set(pod.Labels)) {
+			continue
+		}
+		pods[pod.UID] = pod
+		if event.Type == watch.Deleted {
+			delete(pods, pod.UID)
+		}
+		if i < since.mark {
+			continue
+		}
+		if since.pods[pod.UID] == nil {
+			created[pod.UID] = true
+		}
+		able := 0
+		for _, pod := range pods {
+			if serves(pod) {
+				able++
+			}
+		}
+		now := map[string]int{"unavailable": len(since.pods) - able, "pods": len(pods), "created": len(created)}
+		for what, n := range now {
+			if n > worst[what].n {
+				worst[what] = extreme{n, picture(pods)}
+			}
+		}
+	}
+	return worst
+}
+
+// serves is stricter than readiness: a pod that was given another image stops
+// serving then, not when its kubelet says so.
+func serves(pod *corev1.Pod) bool {
+	if pod.DeletionTimestamp != nil {
+		return false
+	}
+	for _, container := range pod.Spec.Containers {
+		if status := statusOf(pod, container.Name); status == nil || status.Image != container.Image {
+			return false
+		}
+	}
+	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+	})
+}
+
+func statusOf(pod *corev1.Pod, container string) *corev1.ContainerStatus {
+	for i := range pod.Status.ContainerStatuses {
+		if pod.Status.ContainerStatuses[i].Name == container {
+			return &pod.Status.ContainerStatuses[i]
+		}
+	}
+	return nil
+}
+
+func picture(pods map[types.UID]*corev1.Pod) string {
+	var lines []string
+	for pod := range maps.Values(pods) {
+		line := fmt.Sprintf("  %s serves: %t, deleted: %t", pod.Name, serves(pod), pod.DeletionTimestamp != nil)
+		for _, status := range pod.Status.ContainerStatuses {
+			line += fmt.Sprintf(", %s: %s, %d restarts", status.Name, status.Image, status.RestartCount)
+		}
+		lines = append(lines, line)
+	}
+	slices.Sort(lines)
+	return strings.Join(lines, "\n")
+}
