@@ -120,7 +120,7 @@ func (r *Repo) search(ctx context.Context, s *store, head Head, want plumbing.Ha
 			}
 			pack := packOf(ctx, history, []plumbing.Hash{want}, nil, 1)
 			defer pack.Close()
-			return s.add(pack)
+			return s.add(ctx, pack)
 		case Rewritten:
 			return r.notThere(want, branch)
 		}

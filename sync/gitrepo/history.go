@@ -18,31 +18,39 @@ func (r *Repo) ReadNotes(ctx context.Context, commit string) ([]Note, error) {
 	}
 	var notes []Note
 	err := within(ctx, 10*r.opts.Timeout, func(ctx context.Context) error {
-		refs, err := readRefs(ctx, r.remote)
-		if err != nil {
+		return steady(func() (err error) {
+			notes, err = r.allNotes(ctx, commit)
 			return err
-		}
-		names, tips := noteRefs(refs)
-		if len(names) == 0 {
-			return nil
-		}
-		s := newMemoryStore()
-		if err := r.download(ctx, s, request{wants: slices.Clone(tips), depth: 1}); err != nil {
-			return err
-		}
-		for i, name := range names {
-			content, err := readNote(s, tips[i], commit)
-			if err != nil {
-				return fmt.Errorf("%s: %w", name, err)
-			}
-			if content != nil {
-				notes = append(notes, Note{Cluster: unescapeCluster(name), Commit: commit, Content: content})
-			}
-		}
-		return nil
+		})
 	})
 	if err != nil {
 		return nil, explain("read notes of", r.remote, err)
+	}
+	return notes, nil
+}
+
+func (r *Repo) allNotes(ctx context.Context, commit string) ([]Note, error) {
+	refs, err := readRefs(ctx, r.remote)
+	if err != nil {
+		return nil, err
+	}
+	names, tips := noteRefs(refs)
+	if len(names) == 0 {
+		return nil, nil
+	}
+	s := newMemoryStore()
+	if err := r.download(ctx, s, request{wants: slices.Clone(tips), depth: 1}); err != nil {
+		return nil, err
+	}
+	var notes []Note
+	for i, name := range names {
+		content, err := readNote(s, tips[i], commit)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		if content != nil {
+			notes = append(notes, Note{Cluster: unescapeCluster(name), Commit: commit, Content: content})
+		}
 	}
 	return notes, nil
 }
@@ -72,25 +80,10 @@ func (r *Repo) History(ctx context.Context, n int) ([]Note, error) {
 	}
 	var notes []Note
 	err := within(ctx, 10*r.opts.Timeout, func(ctx context.Context) error {
-		refs, err := readRefs(ctx, r.remote)
-		if err != nil {
+		return steady(func() (err error) {
+			notes, err = r.newestNotes(ctx, ref, n)
 			return err
-		}
-		tip, ok := refs.References[ref.String()]
-		if !ok || n <= 0 {
-			return nil
-		}
-		// A commit's note is often written several times, so guess and deepen.
-		for depth := 4*n + 1; ; depth *= 4 {
-			s := newMemoryStore()
-			if err := r.download(ctx, s, request{wants: []plumbing.Hash{tip}, depth: min(depth, maxHistory)}); err != nil {
-				return err
-			}
-			var complete bool
-			if notes, complete, err = newest(ctx, s, tip, n); err != nil || complete || depth >= maxHistory {
-				return err
-			}
-		}
+		})
 	})
 	if err != nil {
 		return nil, explain("read "+ref.String()+" of", r.remote, err)
@@ -99,6 +92,28 @@ func (r *Repo) History(ctx context.Context, n int) ([]Note, error) {
 		notes[i].Cluster = r.opts.Notes.Cluster
 	}
 	return notes, nil
+}
+
+func (r *Repo) newestNotes(ctx context.Context, ref plumbing.ReferenceName, n int) ([]Note, error) {
+	refs, err := readRefs(ctx, r.remote)
+	if err != nil {
+		return nil, err
+	}
+	tip, ok := refs.References[ref.String()]
+	if !ok || n <= 0 {
+		return nil, nil
+	}
+	// A commit's note is often written several times, so guess and deepen.
+	for depth := 4*n + 1; ; depth *= 4 {
+		s := newMemoryStore()
+		if err := r.download(ctx, s, request{wants: []plumbing.Hash{tip}, depth: min(depth, maxHistory)}); err != nil {
+			return nil, err
+		}
+		notes, complete, err := newest(ctx, s, tip, n)
+		if err != nil || complete || depth >= maxHistory {
+			return notes, err
+		}
+	}
 }
 
 // newest walks the writes backwards. It is complete if it found n notes or

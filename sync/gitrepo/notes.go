@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"net/url"
 	"strings"
 	"sync"
@@ -131,23 +130,12 @@ func (n *notebook) current(commit string) ([]byte, error) {
 // refresh brings the ref from the remote, if it moved.
 func (n *notebook) refresh(ctx context.Context) error {
 	var tip plumbing.Hash
-	next := n.store
+	var next *store
 	err := within(ctx, 10*n.opts.Timeout, func(ctx context.Context) error {
-		ask, cancel := context.WithTimeout(ctx, n.opts.Timeout)
-		defer cancel()
-		refs, err := readRefs(ask, n.source)
-		if errors.Is(err, transport.ErrEmptyRemoteRepository) {
-			return nil
-		}
-		if err != nil {
-			return orContext(ask, err)
-		}
-		tip = refs.References[n.ref.String()]
-		if tip.IsZero() || n.store.holds(tip) {
-			return nil
-		}
-		next, err = n.bring(ctx, tip)
-		return err
+		return steady(func() (err error) {
+			tip, next, err = n.look(ctx)
+			return err
+		})
 	})
 	if err != nil {
 		n.seen = false
@@ -158,6 +146,25 @@ func (n *notebook) refresh(ctx context.Context) error {
 	}
 	n.store, n.tip, n.seen = next, tip, true
 	return nil
+}
+
+// look asks where the ref is and fetches that.
+func (n *notebook) look(ctx context.Context) (plumbing.Hash, *store, error) {
+	ask, cancel := context.WithTimeout(ctx, n.opts.Timeout)
+	defer cancel()
+	refs, err := readRefs(ask, n.source)
+	if errors.Is(err, transport.ErrEmptyRemoteRepository) {
+		return plumbing.ZeroHash, n.store, nil
+	}
+	if err != nil {
+		return plumbing.ZeroHash, nil, orContext(ask, err)
+	}
+	tip := refs.References[n.ref.String()]
+	if tip.IsZero() || n.store.holds(tip) {
+		return tip, n.store, nil
+	}
+	next, err := n.bring(ctx, tip)
+	return tip, next, err
 }
 
 // bring fetches the newest state of the ref, at depth 1 as everything.
@@ -177,97 +184,4 @@ func (n *notebook) bring(ctx context.Context, tip plumbing.Hash) (*store, error)
 		return nil, err
 	}
 	return s, s.hold(tip)
-}
-
-func (n *notebook) write(ctx context.Context, commit string, merge func([]byte) []byte) error {
-	if err := n.check(commit); err != nil {
-		return err
-	}
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	var err error
-	for attempt := range maxWrites {
-		if attempt > 0 {
-			n.seen = false
-			if err := pause(ctx, attempt); err != nil {
-				return explain("write "+n.ref.String()+" to", n.sink, err)
-			}
-		}
-		if err = n.attempt(ctx, commit, merge); !errors.Is(err, errMoved) {
-			break
-		}
-	}
-	if err == nil {
-		return nil
-	}
-	n.seen = false // whatever happened, ask before trusting the tip again
-	if errors.Is(err, errMoved) {
-		return failf(nil, "write %s to %s: others moved it during each of %d attempts; is a second instance running for this cluster?", n.ref, n.sink.name(), maxWrites)
-	}
-	return explainPush("write "+n.ref.String()+" to", n.sink, err)
-}
-
-// attempt makes one note commit on top of the tip and offers it.
-func (n *notebook) attempt(ctx context.Context, commit string, merge func([]byte) []byte) error {
-	if !n.seen {
-		if err := n.refresh(ctx); err != nil {
-			return explain("read "+n.ref.String()+" of", n.source, err)
-		}
-	}
-	current, err := n.current(commit)
-	if err != nil {
-		return err
-	}
-	next := merge(current)
-	if string(next) == string(current) {
-		return nil
-	}
-	c, err := n.compose(commit, next)
-	if err != nil {
-		return fmt.Errorf("compose note: %w", err)
-	}
-	err = within(ctx, n.opts.Timeout, func(ctx context.Context) error { return push(ctx, n.sink, c) })
-	if errors.Is(err, errAbandoned) {
-		n.store = newMemoryStore()
-	}
-	if err != nil {
-		return err
-	}
-	n.tip = c.new
-	n.store.packs++
-	return n.settle(ctx)
-}
-
-// settle records the new tip and, once in a while, drops the states before.
-func (n *notebook) settle(ctx context.Context) error {
-	if _, err := n.store.verify(ctx, n.tip); err != nil {
-		n.store = newMemoryStore() // fetched again when it is needed
-		n.seen = false
-		return nil
-	}
-	if err := n.store.hold(n.tip); err != nil {
-		return err
-	}
-	if n.store.packs < maxPacks {
-		return nil
-	}
-	next, err := n.store.compacted(ctx)
-	if err != nil {
-		next, n.seen = newMemoryStore(), false
-	}
-	n.store = next
-	return nil
-}
-
-// pause waits longer after each lost race, and never as long as the rival.
-func pause(ctx context.Context, attempt int) error {
-	limit := min(10*time.Millisecond<<attempt, time.Second)
-	timer := time.NewTimer(limit/4 + rand.N(limit))
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
-		return nil
-	}
 }

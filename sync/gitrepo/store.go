@@ -16,7 +16,6 @@ import (
 	"github.com/go-git/go-billy/v5/osfs"
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/cache"
-	"github.com/go-git/go-git/v5/plumbing/format/packfile"
 	"github.com/go-git/go-git/v5/plumbing/storer"
 	"github.com/go-git/go-git/v5/storage/filesystem"
 	"github.com/go-git/go-git/v5/storage/memory"
@@ -24,6 +23,8 @@ import (
 
 const (
 	objectCache = 16 << 20
+	// maxMemory is how much one fetch may unpack to without a cache folder.
+	maxMemory = 512 << 20
 	// maxPacks is when a store is copied into a new one: each fetch adds a
 	// pack, and every lookup asks every pack.
 	maxPacks = 200
@@ -118,14 +119,14 @@ func (s *store) fresh() (*store, error) {
 	return newDiskStore(s.base)
 }
 
-// reopened is the same store with handles of its own; in memory there is
-// nothing to reopen, so it is empty.
-func (s *store) reopened() (*store, error) {
+// reopened is the same store with handles of its own, for when work that was
+// left alone still holds the old ones. In memory such work touches nothing.
+func (s *store) reopened(ctx context.Context) (*store, error) {
 	if s.dir == "" {
-		return newMemoryStore(), nil
+		return s, nil
 	}
 	next := diskStore(s.base, s.dir)
-	if err := next.load(context.Background()); err != nil {
+	if err := next.load(ctx); err != nil {
 		return newDiskStore(s.base)
 	}
 	return next, nil
@@ -153,26 +154,6 @@ func (s *store) load(ctx context.Context) error {
 		s.held = append(s.held, h)
 	}
 	return nil
-}
-
-// add stores a pack's objects. Their names are computed from their content.
-func (s *store) add(pack io.Reader) error {
-	if err := packfile.UpdateObjectStorage(s.Storer, pack); err != nil && !errors.Is(err, packfile.ErrEmptyPackfile) {
-		s.sweep()
-		return err
-	}
-	s.packs++
-	return nil
-}
-
-// sweep removes what a broken fetch left.
-func (s *store) sweep() {
-	names, _ := filepath.Glob(filepath.Join(s.dir, "objects", "pack", "tmp_pack_*"))
-	for _, name := range names {
-		if s.dir != "" {
-			_ = os.Remove(name)
-		}
-	}
 }
 
 // hold records that a commit is complete.
@@ -205,7 +186,7 @@ func (s *store) compacted(ctx context.Context) (*store, error) {
 	}
 	keep := s.held[max(0, len(s.held)-keepCommits):]
 	pack := packOf(ctx, s.Storer, keep, nil, 1)
-	err = next.add(pack)
+	err = next.add(ctx, pack)
 	_ = pack.Close()
 	for _, h := range keep {
 		if err == nil {
