@@ -39,9 +39,9 @@ func (n Note) steady() Note {
 // After is the note as it should stand once earlier, a note about the same
 // commit, is known: what did not change this time is told as it was then. So a
 // restart of situ or the repair of one object never wipes out the story of the
-// rollout. The time of a commit that had not come to a good end runs on.
+// rollout. The time of a commit that had come to a bad end runs on.
 func (n Note) After(earlier Note) Note {
-	if !earlier.Started.IsZero() && earlier.State != planner.Settled && earlier.State != planner.Held {
+	if earlier.State == planner.Failed || earlier.State == planner.Waiting {
 		n.Started = earlier.Started
 	}
 	told := map[NoteRef]NoteWorkload{}

@@ -18,7 +18,6 @@ import (
 type sourceOptions struct {
 	repo, branch, tag, commit, path string
 	cacheDir                        string
-	noNotes                         bool
 	auth                            authOptions
 	timeout                         time.Duration
 }

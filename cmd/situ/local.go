@@ -34,48 +34,66 @@ func (o *planOptions) read(cmd *cobra.Command, name string) (planner.Commit, err
 // readFolder reads the manifests of a folder on this machine. Hidden files and
 // folders are left out, as in a repository, and links are not followed.
 func readFolder(dir string) (planner.Commit, error) {
-	var files []manifest.File
-	var skipped []planner.Problem
-	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case path != dir && strings.HasPrefix(entry.Name(), ".") && entry.Name() != ".situignore":
-			if entry.IsDir() {
-				return filepath.SkipDir
-			}
-			return nil
-		case entry.IsDir():
-			return nil
-		}
-		name, err := filepath.Rel(dir, path)
-		if err != nil {
-			return err
-		}
-		name = filepath.ToSlash(name)
-		if !entry.Type().IsRegular() {
-			if isManifest(name) {
-				skipped = append(skipped, planner.Problem{Origin: planner.Origin{File: name}, Text: "is not a regular file and is not followed; put the file itself here"})
-			}
-			return nil
-		}
-		if info, err := entry.Info(); err != nil || info.Size() > maxFile {
-			if err == nil && isManifest(name) {
-				skipped = append(skipped, planner.Problem{Origin: planner.Origin{File: name}, Text: fmt.Sprintf("has more than %d bytes; split it", maxFile)})
-			}
-			return err
-		}
-		content, err := os.ReadFile(path)
-		files = append(files, manifest.File{Path: name, Content: content})
-		return err
-	})
-	if err != nil {
+	f := folder{dir: dir}
+	if err := filepath.WalkDir(dir, f.visit); err != nil {
 		return planner.Commit{}, fmt.Errorf("read folder %s: %w", dir, err)
 	}
 	var commit planner.Commit
-	commit.Manifests, commit.Problems = new(manifest.Parser).Parse(files)
-	commit.Problems = append(commit.Problems, skipped...)
+	commit.Manifests, commit.Problems = new(manifest.Parser).Parse(f.files)
+	commit.Problems = append(commit.Problems, f.skipped...)
 	return commit, nil
+}
+
+// folder gathers what is in a folder.
+type folder struct {
+	dir     string
+	files   []manifest.File
+	skipped []planner.Problem
+}
+
+// visit is a fs.WalkDirFunc.
+func (f *folder) visit(file string, entry fs.DirEntry, err error) error {
+	switch {
+	case err != nil:
+		return err
+	case file != f.dir && strings.HasPrefix(entry.Name(), ".") && entry.Name() != ".situignore":
+		if entry.IsDir() {
+			return filepath.SkipDir
+		}
+		return nil
+	case entry.IsDir():
+		return nil
+	}
+	name, err := filepath.Rel(f.dir, file)
+	if err != nil {
+		return err
+	}
+	return f.add(filepath.ToSlash(name), file, entry)
+}
+
+// add reads one file, unless it is none that may be read.
+func (f *folder) add(name, file string, entry fs.DirEntry) error {
+	info, err := entry.Info()
+	switch {
+	case err != nil:
+		return err
+	case !info.Mode().IsRegular():
+		f.skip(name, "is not a regular file and is not followed; put the file itself here")
+		return nil
+	case info.Size() > maxFile:
+		f.skip(name, fmt.Sprintf("has more than %d bytes; split it", maxFile))
+		return nil
+	}
+	content, err := os.ReadFile(file)
+	f.files = append(f.files, manifest.File{Path: name, Content: content})
+	return err
+}
+
+// skip reports a file that might have been meant as a manifest.
+func (f *folder) skip(name, why string) {
+	if isManifest(name) {
+		f.skipped = append(f.skipped, planner.Problem{Origin: planner.Origin{File: name}, Text: why})
+	}
 }
 
 func isManifest(name string) bool {

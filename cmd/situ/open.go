@@ -19,13 +19,14 @@ type syncOptions struct {
 	source  sourceOptions
 	cluster clusterOptions
 	log     logOptions
+	noNotes bool
 }
 
 func (o *syncOptions) register(cmd *cobra.Command) {
 	o.source.register(cmd)
 	o.cluster.register(cmd)
 	o.log.register(cmd)
-	cmd.Flags().BoolVar(&o.source.noNotes, "no-notes", false, "write no notes")
+	cmd.Flags().BoolVar(&o.noNotes, "no-notes", false, "write no notes")
 }
 
 // syncing is everything that a sync is made of, wired.
@@ -67,7 +68,7 @@ func (o *syncOptions) open(cmd *cobra.Command) (*syncing, error) {
 		Log:      log,
 		Progress: shown.round,
 	}
-	if !o.source.noNotes {
+	if !o.noNotes {
 		loop.Notes = repo
 	}
 	return &syncing{loop: loop, live: shown, log: log, repo: repo, kube: kube}, nil
