@@ -145,6 +145,10 @@ func (l *lister) list(ctx context.Context, tree plumbing.Hash, folder string) (F
 	return l.out, nil
 }
 
+// ignoreFile is handed over from the top folder, though its name has a dot: it
+// says which of the others are no manifests.
+const ignoreFile = ".situignore"
+
 func (l *lister) walk(ctx context.Context, tree plumbing.Hash, folder string, depth int) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -159,6 +163,8 @@ func (l *lister) walk(ctx context.Context, tree plumbing.Hash, folder string, de
 	for _, e := range list {
 		name := path.Join(folder, e.Name)
 		switch {
+		case depth == 0 && e.Name == ignoreFile && isFile(e.Mode):
+			err = l.file(name, e.Hash)
 		case strings.HasPrefix(e.Name, "."):
 		case e.Mode == filemode.Dir:
 			err = l.walk(ctx, e.Hash, name, depth+1)

@@ -141,3 +141,18 @@ func TestTreeThatUnfoldsWithoutEndIsStoppedByTheFileLimit(t *testing.T) {
 	_, err := r.Files(t.Context(), pull(t, r))
 	wantText(t, err, "more than 1000 files", "narrow the path")
 }
+
+func TestTheIgnoreFileOfThePathIsHandedOver(t *testing.T) {
+	o := newOrigin(t)
+	o.commit("ignore", map[string]string{
+		"deploy/.situignore": "values.yaml", "deploy/web.yaml": "1", "deploy/inner/.situignore": "x", "deploy/.hidden.yaml": "2", ".situignore": "y",
+	})
+	ways(t, o, func(t *testing.T, opts Options) {
+		opts.Path = "deploy"
+		r := open(t, opts)
+		got := contents(t, r, pull(t, r))
+		if len(got) != 2 || got["deploy/.situignore"] != "values.yaml" || got["deploy/web.yaml"] != "1" {
+			t.Errorf("files below deploy: %v, want its .situignore and web.yaml", got)
+		}
+	})
+}
