@@ -88,12 +88,16 @@ func (a *Applier) plan(ctx context.Context, commit planner.Commit) (planner.Plan
 // round plans once and carries out what the plan wants now. Units that retries
 // puts off are left alone.
 func (a *Applier) round(ctx context.Context, commit planner.Commit, retries *retries) (Outcome, error) {
+	start := time.Now()
 	plan, err := a.plan(ctx, commit)
 	if err != nil {
 		return Outcome{}, err
 	}
+	planned := time.Since(start)
 	outcome := Outcome{Plan: plan, Results: a.carryOut(ctx, plan, retries)}
 	outcome.State = plan.State
+	a.Log.WithFields(logrus.Fields{"commit": commit.ID, "state": plan.State, "planned_in": planned.String(), "took": time.Since(start).String(),
+		"actions": len(outcome.Results), "done": outcome.count(Done)}).Debug("round")
 	a.logRefused(outcome.Results)
 	return outcome, nil
 }
