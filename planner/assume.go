@@ -110,6 +110,7 @@ func assumedPod(t Template, m Manifest, name string, owner types.UID, revision s
 		pod.Labels = map[string]string{appsv1.ControllerRevisionHashLabelKey: revision}
 	}
 	pod.Status = assumedStatus(pod)
+	pod.Status.QOSClass = qosAfter(pod, nil)
 	return pod
 }
 
