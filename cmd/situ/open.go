@@ -9,6 +9,7 @@ import (
 
 	"situ.gitops/applier"
 	"situ.gitops/applier/cluster"
+	"situ.gitops/planner"
 	"situ.gitops/sync/gitrepo"
 	"situ.gitops/sync/manifest"
 	"situ.gitops/sync/poller"
@@ -20,22 +21,34 @@ type syncOptions struct {
 	cluster clusterOptions
 	log     logOptions
 	noNotes bool
+	policy  policyOptions
 }
 
 func (o *syncOptions) register(cmd *cobra.Command) {
 	o.source.register(cmd)
 	o.cluster.register(cmd)
 	o.log.register(cmd)
+	o.policy.register(cmd)
 	cmd.Flags().BoolVar(&o.noNotes, "no-notes", false, "write no notes")
 }
 
+// policyOptions say how all workloads are treated.
+type policyOptions struct{ noPull bool }
+
+func (o *policyOptions) register(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&o.noPull, "no-pull", false, "stop containers without having their new images on the nodes first")
+}
+
+func (o *policyOptions) policy() planner.Policy { return planner.Policy{NoPull: o.noPull} }
+
 // syncing is everything that a sync is made of, wired.
 type syncing struct {
-	loop *poller.Loop
-	live *live
-	log  *logrus.Logger
-	repo *gitrepo.Repo
-	kube *cluster.Client
+	loop    *poller.Loop
+	applier *applier.Applier
+	live    *live
+	log     *logrus.Logger
+	repo    *gitrepo.Repo
+	kube    *cluster.Client
 }
 
 // open wires a sync. Nothing is asked yet.
@@ -61,9 +74,10 @@ func (o *syncOptions) open(cmd *cobra.Command) (*syncing, error) {
 	if err != nil {
 		return nil, errors.Join(err, repo.Close())
 	}
+	carrier := &applier.Applier{Cluster: kube, Log: log, Fault: fault}
 	loop := &poller.Loop{
-		Source:   &poller.Git{Repo: repo, Parser: &manifest.Parser{Root: o.source.path}, Path: o.source.path},
-		Settler:  &applier.Applier{Cluster: kube, Log: log, Fault: fault},
+		Source:   &poller.Git{Repo: repo, Parser: &manifest.Parser{Root: o.source.path}, Path: o.source.path, Policy: o.policy.policy()},
+		Settler:  carrier,
 		Cluster:  name,
 		Log:      log,
 		Progress: shown.round,
@@ -71,7 +85,7 @@ func (o *syncOptions) open(cmd *cobra.Command) (*syncing, error) {
 	if !o.noNotes {
 		loop.Notes = repo
 	}
-	return &syncing{loop: loop, live: shown, log: log, repo: repo, kube: kube}, nil
+	return &syncing{loop: loop, applier: carrier, live: shown, log: log, repo: repo, kube: kube}, nil
 }
 
 // close ends watches and releases the repository.

@@ -17,18 +17,20 @@ import (
 // watched is what the page shows; *poller.Loop is one.
 type watched interface {
 	Status() poller.Status
+	Live() error
 	Health() error
 	Ready() error
 }
 
 // newPage serves the status, read-only: / for people, /status.json for
-// programs, /metrics for Prometheus, /healthz and /readyz for probes.
+// programs, /metrics for Prometheus, /livez, /healthz and /readyz for probes.
 func newPage(loop watched, name string, requests func() cluster.Counts) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /metrics", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/plain; version=0.0.4")
 		writeMetrics(w, loop.Status(), requests())
 	})
+	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { probe(w, loop.Live()) })
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { probe(w, loop.Health()) })
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) { probe(w, loop.Ready()) })
 	mux.HandleFunc("GET /status.json", func(w http.ResponseWriter, _ *http.Request) {

@@ -16,11 +16,12 @@ import (
 )
 
 type fakeLoop struct {
-	status        poller.Status
-	health, ready error
+	status              poller.Status
+	live, health, ready error
 }
 
 func (f fakeLoop) Status() poller.Status { return f.status }
+func (f fakeLoop) Live() error           { return f.live }
 func (f fakeLoop) Health() error         { return f.health }
 func (f fakeLoop) Ready() error          { return f.ready }
 
@@ -37,6 +38,8 @@ func TestProbesAnswerAsTheLoopIs(t *testing.T) {
 		loop fakeLoop
 		want int
 	}{
+		{"/livez", fakeLoop{health: errors.New("stale"), ready: errors.New("not yet")}, http.StatusOK},
+		{"/livez", fakeLoop{live: errors.New("hangs")}, http.StatusServiceUnavailable},
 		{"/healthz", fakeLoop{}, http.StatusOK},
 		{"/healthz", fakeLoop{health: errors.New("stale")}, http.StatusServiceUnavailable},
 		{"/readyz", fakeLoop{}, http.StatusOK},

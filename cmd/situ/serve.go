@@ -18,9 +18,12 @@ every new commit, and repairs what drifts away in between. A newer commit takes
 over at any moment. A repository that cannot be reached changes nothing: the
 last good commit is kept.
 
-A small web page shows the last plan and its outcome; /healthz is for liveness
-probes (the repository was reached within three periods of the schedule) and
-/readyz for readiness probes; /metrics is for Prometheus.
+A small web page shows the last plan and its outcome. For probes:
+  /livez    the loop turns; for liveness probes
+  /readyz   a commit was read and looked at once; for readiness probes
+  /healthz  the repository was reached within three periods; for alarms, since a
+            restart would not help and would lose the last good commit
+  /metrics  for Prometheus
 
 `
 

@@ -47,6 +47,7 @@ func newSyncCommand() *cobra.Command {
 				return err
 			}
 			defer s.close()
+			s.applier.Leaves = true
 			note, err := s.loop.Once(ctx)
 			s.live.close()
 			switch {

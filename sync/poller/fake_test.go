@@ -19,9 +19,18 @@ import (
 type fakeSource struct {
 	mu    sync.Mutex
 	head  string
-	err   error
+	err   error // of both
+	read  error // of Read
+	hang  bool
 	polls int
 	reads int
+}
+
+// refuse moves the head to a commit that cannot be read.
+func (f *fakeSource) refuse(head string, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.head, f.read = head, err
 }
 
 func (f *fakeSource) set(head string, err error) {
@@ -36,7 +45,10 @@ func (f *fakeSource) count() (polls, reads int) {
 	return f.polls, f.reads
 }
 
-func (f *fakeSource) Poll(context.Context) (gitrepo.Head, error) {
+func (f *fakeSource) Poll(ctx context.Context) (gitrepo.Head, error) {
+	if f.hang {
+		<-ctx.Done()
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.polls++
@@ -47,7 +59,7 @@ func (f *fakeSource) Read(_ context.Context, head gitrepo.Head) (Revision, error
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.reads++
-	return Revision{Commit: planner.Commit{ID: head.Hash}, Path: "deploy", Tree: "tree of " + head.Hash}, f.err
+	return Revision{Commit: planner.Commit{ID: head.Hash}, Path: "deploy", Tree: "tree of " + head.Hash}, errors.Join(f.err, f.read)
 }
 
 // fakeSettler settles as settle says, and sees to it that no two calls overlap.

@@ -17,7 +17,7 @@ func (l *Loop) follow(ctx context.Context, commits chan<- Revision) {
 		if ctx.Err() != nil {
 			return
 		}
-		l.watch.poll(time.Now(), err)
+		l.watch.looked(time.Now(), err)
 		switch {
 		case err != nil && err.Error() != told:
 			told = err.Error()
@@ -46,6 +46,7 @@ func (l *Loop) look(ctx context.Context, seen string) (*Revision, error) {
 	if err != nil {
 		return nil, err
 	}
+	l.watch.polled(time.Now())
 	if head.Hash == seen {
 		return nil, nil
 	}

@@ -218,31 +218,3 @@ func (l *Loop) about(note applier.Note, rev Revision) applier.Note {
 	note.Cluster, note.Path, note.Tree, note.RewrittenFrom = l.Cluster, rev.Path, rev.Tree, rev.RewrittenFrom
 	return note
 }
-
-// Health is an error when the loop no longer does its work: when no poll has
-// succeeded for three periods.
-func (l *Loop) Health() error {
-	good, err := l.watch.lastGood()
-	stale, comes := l.Schedule.next(good, 3)
-	if !comes || time.Now().Before(stale.Add(10*time.Second)) {
-		return nil
-	}
-	if err == nil {
-		err = errors.New("the poll has not come back")
-	}
-	return fmt.Errorf("no poll has succeeded since %s: %w", good.UTC().Format(time.RFC3339), err)
-}
-
-// Ready is an error until a commit has been read and looked at once.
-func (l *Loop) Ready() error {
-	if status := l.Status(); status.Plan == nil {
-		if status.PollError != "" {
-			return errors.New(status.PollError)
-		}
-		return errors.New("no commit has been read yet")
-	}
-	return nil
-}
-
-// Status is what the loop is at.
-func (l *Loop) Status() Status { return l.watch.status() }

@@ -225,10 +225,45 @@ func TestHealthGoesStaleAfterThreePeriodsWithoutAPoll(t *testing.T) {
 		if err := w.loop.Health(); !errors.Is(err, errAway) {
 			t.Errorf("after four periods: %v; want %v", err, errAway)
 		}
+		if err := w.loop.Live(); err != nil {
+			t.Errorf("a remote that is away makes the loop %v; want alive, a restart would not help", err)
+		}
 		w.source.set("A", nil)
 		time.Sleep(time.Minute)
 		if err := w.loop.Health(); err != nil {
 			t.Errorf("after the remote came back: %v; want healthy", err)
+		}
+	})
+}
+
+func TestALoopThatHangsIsNotAlive(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.source.hang = true
+		w.run(t)
+		time.Sleep(2 * time.Minute)
+		if err := w.loop.Live(); err != nil {
+			t.Errorf("after two periods: %v; want alive", err)
+		}
+		time.Sleep(2 * time.Minute)
+		if err := w.loop.Live(); err == nil {
+			t.Error("after four periods without an answer the loop is alive")
+		}
+	})
+}
+
+func TestACommitThatCannotBeReadIsToldAndTheLastGoodOneKept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.run(t)
+		time.Sleep(time.Second)
+		w.source.refuse("B", errors.New("no folder deploy"))
+		time.Sleep(10 * time.Minute)
+		if err := w.loop.Health(); err != nil {
+			t.Errorf("Health: %v; want healthy, the remote answers", err)
+		}
+		if status := w.loop.Status(); status.PollError != "no folder deploy" || status.Commit != "A" || w.warnings() != 1 {
+			t.Errorf("status %q at commit %s, %d warnings; want the cause, A, 1", status.PollError, status.Commit, w.warnings())
 		}
 	})
 }

@@ -13,7 +13,7 @@ type Status struct {
 	Commit    string        // that is being kept; "" before the first
 	Subject   string        // of its message
 	LastPoll  time.Time     // that succeeded
-	PollError string        // of the last poll, or ""
+	PollError string        // why the last poll or the reading of its commit failed, or ""
 	Error     string        // why the cluster could not be asked, or ""
 	Plan      *planner.Plan // of the last round; nil before the first
 	Note      *applier.Note // how the commit ended last; nil before
@@ -24,24 +24,31 @@ type watch struct {
 	mu    sync.Mutex
 	now   Status
 	start time.Time
-	err   error
+	turn  time.Time // when follow came back last
+	err   error     // with what
 }
 
 func (w *watch) begin(t time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.start = t
+	w.start, w.turn = t, t
 }
 
-func (w *watch) poll(t time.Time, err error) {
+// polled: the remote has answered.
+func (w *watch) polled(t time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.err = err
+	w.now.LastPoll = t
+}
+
+// looked: a turn of follow has come to its end, well or badly.
+func (w *watch) looked(t time.Time, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.turn, w.err, w.now.PollError = t, err, ""
 	if err != nil {
 		w.now.PollError = err.Error()
-		return
 	}
-	w.now.LastPoll, w.now.PollError = t, ""
 }
 
 func (w *watch) take(rev Revision) {
@@ -76,6 +83,12 @@ func (w *watch) lastGood() (time.Time, error) {
 		return w.start, w.err
 	}
 	return w.now.LastPoll, w.err
+}
+
+func (w *watch) lastTurn() time.Time {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.turn
 }
 
 func (w *watch) status() Status {
