@@ -55,6 +55,10 @@ type Applier struct {
 	// something that others bring, such as a kind; 0 means two minutes.
 	Patience time.Duration
 
+	// Leaves says that nobody goes on with a commit after its Settle: what its
+	// last plan would have needed is removed.
+	Leaves bool
+
 	// Decide makes the plan; nil means planner.Decide.
 	Decide func(planner.Commit, planner.Snapshot) planner.Plan
 

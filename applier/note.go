@@ -50,7 +50,8 @@ func (r NoteRef) Ref() planner.Ref { return planner.Ref(r) }
 // NoteWorkload is what the commit did to one workload.
 type NoteWorkload struct {
 	NoteRef   `yaml:",inline"`
-	Verdict   string        `yaml:"verdict" json:"verdict"` // a planner.Verdict, or create
+	Origin    string        `yaml:"origin,omitempty" json:"origin,omitempty"` // file and document that it comes from
+	Verdict   string        `yaml:"verdict" json:"verdict"`                   // a planner.Verdict, or create
 	State     planner.State `yaml:"state" json:"state"`
 	Text      string        `yaml:"text,omitempty" json:"text,omitempty"` // why it is in this state
 	Pods      NotePods      `yaml:"pods,flow" json:"pods"`

@@ -37,11 +37,29 @@ func (a *Applier) Settle(ctx context.Context, commit planner.Commit, progress fu
 		}
 		progress(outcome)
 		if state, ended := s.ended(outcome); ended && ctx.Err() == nil {
+			s.leave(ctx)
 			return s.story.note(state), nil
 		}
 		err = s.wait(ctx, s.wake(outcome))
 	}
+	s.leave(ctx)
 	return s.story.note(s.story.last.State), err
+}
+
+// leave does what the last plan wants done if nobody goes on with it.
+func (s *settling) leave(ctx context.Context) {
+	if !s.applier.Leaves {
+		return
+	}
+	for _, workload := range s.story.last.Plan.Workloads {
+		for _, action := range workload.Cleanup {
+			result := Result{Unit: workload.Ref, Action: action}
+			s.applier.carryAction(ctx, &result)
+			if result.Status == Refused {
+				s.applier.Log.WithField("object", action.Ref.String()).WithError(result.Err).Warn("left behind")
+			}
+		}
+	}
 }
 
 // settling is one call of Settle.

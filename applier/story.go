@@ -115,7 +115,7 @@ func (s *story) problems() []string {
 
 // note tells what happened to the workload, given the last plan for it.
 func (w *workloadStory) note(plan planner.WorkloadPlan) NoteWorkload {
-	note := NoteWorkload{NoteRef: NoteRef(plan.Ref), Verdict: w.word(), State: plan.State,
+	note := NoteWorkload{NoteRef: NoteRef(plan.Ref), Origin: plan.Origin.String(), Verdict: w.word(), State: plan.State,
 		Text: bounded(plan.Text), Pods: w.count(plan)}
 	if note.Pods.InPlace > 0 {
 		note.Restarted = slices.Sorted(slices.Values(w.containers))

@@ -83,7 +83,7 @@ func (s *Snapshot) assumeOwned(owner *unstructured.Unstructured, kind, name stri
 		"metadata": map[string]any{"name": name, "namespace": owner.GetNamespace(), "labels": labels},
 	}}
 	if kind == "ReplicaSet" {
-		object.Object["spec"] = map[string]any{"template": map[string]any(template)}
+		object.Object["spec"] = map[string]any{"replicas": int64(numberAt(owner.Object, 1, "spec", "replicas")), "template": map[string]any(template)}
 	} else {
 		object.Object["data"] = revisionData(template)
 	}

@@ -195,3 +195,14 @@ func active(pods []*corev1.Pod) []*corev1.Pod {
 	}
 	return some
 }
+
+// LastUpdate is what a pod remembers of the last time that situ touched it, and
+// false if it never did.
+func LastUpdate(pod *corev1.Pod) (Mark, bool) {
+	mark := markOf(pod)
+	return mark, mark.Version > 0
+}
+
+// RevisionOf is the label of the template that a pod was made from or last
+// brought to, "" if its workload has none.
+func RevisionOf(pod *corev1.Pod) string { return labelOf(pod) }

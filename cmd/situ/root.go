@@ -41,7 +41,7 @@ func newRoot(args []string, out, errOut io.Writer) *cobra.Command {
 	root.SetOut(out)
 	root.SetErr(errOut)
 	root.SetFlagErrorFunc(explainFlagError)
-	root.AddCommand(newPlanCommand(), newSyncCommand(), newServeCommand(), newHistoryCommand(), newRulesCommand(), newVersionCommand())
+	root.AddCommand(newPlanCommand(), newSyncCommand(), newServeCommand(), newHistoryCommand(), newWhyCommand(), newRulesCommand(), newVersionCommand())
 	nameVariables(root)
 	return root
 }

@@ -215,7 +215,7 @@ func TestHealthGoesStaleAfterThreePeriodsWithoutAPoll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.run(t)
-		time.Sleep(10 * time.Minute)
+		time.Sleep(10*time.Minute + time.Second) // between two polls
 		w.source.set("", errAway)
 		time.Sleep(2 * time.Minute)
 		if err := w.loop.Health(); err != nil {

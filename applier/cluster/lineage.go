@@ -1,0 +1,68 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"situ.gitops/planner"
+)
+
+// ErrNoPod says that there is no pod of that name.
+var ErrNoPod = errors.New("there is no such pod")
+
+// Lineage reads a pod and names what it belongs to: its controller first, and
+// the controller's own last. It asks the server, not the caches.
+func (c *Client) Lineage(ctx context.Context, namespace, name string) (*corev1.Pod, []planner.Ref, error) {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	ref := planner.Ref{APIVersion: "v1", Kind: "Pod", Namespace: namespace, Name: name}
+	object, err := c.door(place{podResource, namespace}).Get(ctx, name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, nil, fmt.Errorf("%s: %w", ref, ErrNoPod)
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("read %s: %w", ref, err)
+	}
+	pod := &corev1.Pod{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, pod); err != nil {
+		return nil, nil, fmt.Errorf("read %s: %w", ref, err)
+	}
+	owners, err := c.owners(ctx, pod)
+	return pod, owners, err
+}
+
+// longestLineage is deeper than any chain of controllers that Kubernetes has.
+const longestLineage = 5
+
+func (c *Client) owners(ctx context.Context, object metav1.Object) ([]planner.Ref, error) {
+	var owners []planner.Ref
+	for range longestLineage {
+		i := slices.IndexFunc(object.GetOwnerReferences(), func(o metav1.OwnerReference) bool { return o.Controller != nil && *o.Controller })
+		if i < 0 {
+			break
+		}
+		of := object.GetOwnerReferences()[i]
+		owner := planner.Ref{APIVersion: of.APIVersion, Kind: of.Kind, Namespace: object.GetNamespace(), Name: of.Name}
+		owners = append(owners, owner)
+		served, ok, err := c.kinds.lookup(ctx, owner)
+		if err != nil || !ok {
+			return owners, err
+		}
+		next, err := c.narrowDoor(place{served.resource, owner.Namespace}).Get(ctx, owner.Name, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			return owners, nil
+		}
+		if err != nil {
+			return owners, fmt.Errorf("read %s: %w", owner, err)
+		}
+		object = next
+	}
+	return owners, nil
+}
