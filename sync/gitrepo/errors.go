@@ -69,6 +69,7 @@ var causes = []cause{
 	{contains("unable to authenticate"), ErrAuth, "the server accepts none of the SSH credentials", "add the public key to the repository's deploy keys"},
 	{contains("authentication required", "access denied", "permission denied", "not authorized"), ErrAuth, "", "the credential was refused; give one that may read this repository"},
 	{is(transport.ErrRepositoryNotFound), nil, "repository not found", "check the address; many servers also answer so if the credential may not see it"},
+	{contains("connection refused", "connection reset", "no such host", "no route to host", "network is unreachable"), nil, "", "check the address and the network, and that the server runs"},
 	{isCertificate, nil, "", "if the server has a certificate of your own authority, give its CA bundle"},
 	{contains("no common algorithm for host key"), ErrHostKey, "", "add one of the server's keys to known_hosts"},
 	{contains("not our ref", "unadvertised object"), nil, "the commit is no longer there", "the branch moved meanwhile; the next poll finds its new head"},

@@ -214,3 +214,17 @@ func TestHostsWithoutNegotiationGetWholeFetches(t *testing.T) {
 		}
 	}
 }
+
+func TestServerThatIsNotThereIsNamedWithAWayOut(t *testing.T) {
+	server := httptest.NewServer(http.NotFoundHandler())
+	server.Close()
+	for name, url := range map[string]string{
+		"nobody listens": server.URL + "/shop.git",
+		"no such host":   "http://shop.invalid/shop.git",
+	} {
+		_, err := open(t, Options{URL: url, Timeout: 20 * time.Second}).Poll(t.Context())
+		if err == nil || !strings.Contains(err.Error(), url) || !strings.Contains(err.Error(), "; check the address") {
+			t.Errorf("%s: got %v, want the address and what to check", name, err)
+		}
+	}
+}
