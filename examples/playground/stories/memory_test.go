@@ -14,9 +14,8 @@ import (
 
 // memory is what pods were like at a moment of the story.
 type memory struct {
-	pods  map[types.UID]*corev1.Pod
-	mark  int // how many events the witness had written down
-	names []string
+	pods map[types.UID]*corev1.Pod
+	mark int // how many events the witness had written down
 }
 
 // pods are the live ones of a selector.
@@ -62,22 +61,47 @@ func (s *story) remember(selector string, pods []*corev1.Pod) error {
 // node, and each container to have been restarted as often as it says: never, if
 // it is not named.
 func kept(ts *testscript.TestScript, neg bool, args []string) {
-	expect(ts, !neg && len(args) >= 1, "kept SELECTOR [CONTAINER=RESTARTS...]")
-	restarts := map[string]int{}
+	const usage = "kept SELECTOR [CONTAINER=RESTARTS | CONTAINER<=RESTARTS]..."
+	expect(ts, !neg && len(args) >= 1, usage)
+	restarts := map[string]bound{}
 	for _, arg := range args[1:] {
-		container, times, _ := strings.Cut(arg, "=")
-		n, err := strconv.Atoi(times)
-		expect(ts, err == nil, "kept SELECTOR [CONTAINER=RESTARTS...]")
-		restarts[container] = n
+		container, b, ok := parseBound(arg)
+		expect(ts, ok, usage)
+		restarts[container] = b
 	}
-	for _, wrong := range of(ts).notKept(args[0], restarts) {
-		ts.Logf("%s", wrong)
-		defer ts.Fatalf("not kept")
+	if wrong := of(ts).notKept(args[0], restarts); len(wrong) > 0 {
+		ts.Fatalf("%s", strings.Join(wrong, "\n"))
 	}
 }
 
+// bound is what a number has to be.
+type bound struct {
+	n    int
+	most bool // or less
+}
+
+func (b bound) holds(n int) bool { return n == b.n || b.most && n < b.n }
+
+func (b bound) String() string {
+	if b.most {
+		return fmt.Sprintf("at most %d", b.n)
+	}
+	return strconv.Itoa(b.n)
+}
+
+// parseBound reads name=1 and name<=1.
+func parseBound(text string) (name string, b bound, ok bool) {
+	name, number, ok := strings.Cut(text, "=")
+	if name, b.most = strings.CutSuffix(name, "<"); !ok {
+		return name, b, false
+	}
+	n, err := strconv.Atoi(number)
+	b.n = n
+	return name, b, err == nil
+}
+
 // notKept says everything that is not as it was.
-func (s *story) notKept(selector string, restarts map[string]int) []string {
+func (s *story) notKept(selector string, restarts map[string]bound) []string {
 	memory, ok := s.memories[selector]
 	if !ok {
 		return []string{"nothing is remembered of " + selector}
@@ -99,7 +123,7 @@ func (s *story) notKept(selector string, restarts map[string]int) []string {
 	return wrong
 }
 
-func differences(before, now *corev1.Pod, restarts map[string]int) []string {
+func differences(before, now *corev1.Pod, restarts map[string]bound) []string {
 	var wrong []string
 	if now.Status.PodIP != before.Status.PodIP || now.Spec.NodeName != before.Spec.NodeName {
 		wrong = append(wrong, fmt.Sprintf("pod %s is at %s on %s, was at %s on %s", now.Name,
@@ -112,8 +136,8 @@ func differences(before, now *corev1.Pod, restarts map[string]int) []string {
 		}
 	}
 	for container, n := range is {
-		if n-was[container] != restarts[container] {
-			wrong = append(wrong, fmt.Sprintf("container %s of pod %s was restarted %d times, want %d", container, now.Name, n-was[container], restarts[container]))
+		if !restarts[container].holds(n - was[container]) {
+			wrong = append(wrong, fmt.Sprintf("container %s of pod %s was restarted %d times, want %s", container, now.Name, n-was[container], restarts[container]))
 		}
 	}
 	return wrong

@@ -2,6 +2,7 @@ package stories
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"strconv"
@@ -16,6 +17,7 @@ var verbs = map[string]func(ts *testscript.TestScript, neg bool, args []string){
 	"exits":               exits,
 	"note":                note,
 	"await":               await,
+	"await-note":          awaitNote,
 	"remember":            remember,
 	"kept":                kept,
 	"replaced":            replaced,
@@ -72,25 +74,42 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 
 // note shows what stands on a commit, read as any clone of the repository would.
 func note(ts *testscript.TestScript, neg bool, args []string) {
-	cluster := "east"
+	cluster, commit := "east", "HEAD"
 	if len(args) > 0 && strings.HasPrefix(args[0], "-cluster=") {
-		cluster = strings.TrimPrefix(args[0], "-cluster=")
-		args = args[1:]
+		cluster, args = strings.TrimPrefix(args[0], "-cluster="), args[1:]
 	}
 	expect(ts, len(args) <= 1, "[!] note [-cluster=NAME] [COMMIT]")
-	commit := "HEAD"
 	if len(args) == 1 {
 		commit = args[0]
 	}
-	work := of(ts).repository.Work
-	ts.Check(ts.Exec("git", "-C", work, "fetch", "--quiet", "origin", "+refs/notes/situ/*:refs/notes/situ/*"))
-	err := ts.Exec("git", "-C", work, "notes", "--ref=situ/"+cluster, "show", commit)
+	text, err := of(ts).note(cluster, commit)
 	switch {
 	case err == nil && neg:
-		ts.Fatalf("%s has a note of %s, want none", commit, cluster)
+		ts.Fatalf("%s has a note of %s, want none:\n%s", commit, cluster, text)
 	case err != nil && !neg:
 		ts.Fatalf("%s has no note of %s: %v", commit, cluster, err)
 	}
+	fmt.Fprintln(ts.Stdout(), text)
+}
+
+func (s *story) note(cluster, commit string) (string, error) {
+	if _, err := s.repository.Git(s.ctx, "fetch", "--quiet", "origin", "+refs/notes/situ/*:refs/notes/situ/*"); err != nil {
+		return "", err
+	}
+	return s.repository.Git(s.ctx, "notes", "--ref=situ/"+cluster, "show", commit)
+}
+
+// awaitNote waits until the commit's note has the text.
+func awaitNote(ts *testscript.TestScript, neg bool, args []string) {
+	expect(ts, !neg && len(args) == 2, "await-note COMMIT TEXT")
+	s := of(ts)
+	ts.Check(eventually(s.ctx, "a note on "+args[0]+" with "+args[1], func() (bool, error) {
+		text, err := s.note("east", args[0])
+		if err == nil && !strings.Contains(text, args[1]) {
+			err = fmt.Errorf("it is\n%s", text)
+		}
+		return err == nil, err
+	}))
 }
 
 // await waits until that many pods have been given the image.

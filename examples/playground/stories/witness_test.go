@@ -103,13 +103,14 @@ func version(pod *corev1.Pod) int {
 	return n
 }
 
-// watched wants limits to have held at every instant since pods were remembered.
+// watched wants bounds to hold for the worst instant since pods were remembered.
 //
-//	unavailable<=1   remembered pods, or their replacements, that could not serve
-//	pods<=5          pods at the same time
-//	created<=0       pods that were not among the remembered
+//	unavailable   remembered pods, or their replacements, that could not serve
+//	pods          pods at the same time, but for those being deleted
+//	created       pods that were not among the remembered
+//	surplus       restarts of a container beyond the changes of its image
 func watched(ts *testscript.TestScript, neg bool, args []string) {
-	const usage = "watched SELECTOR unavailable<=N | pods<=N | created<=N ..."
+	const usage = "watched SELECTOR unavailable|pods|created|surplus [<]=NUMBER..."
 	expect(ts, !neg && len(args) >= 2, usage)
 	s := of(ts)
 	ts.Check(s.witness.catchUp(s.ctx))
@@ -119,12 +120,11 @@ func watched(ts *testscript.TestScript, neg bool, args []string) {
 	expect(ts, ok, "remember NUMBER SELECTOR, before: watched SELECTOR")
 	worst := s.witness.worst(selector, memory)
 	for _, arg := range args[1:] {
-		what, most, _ := strings.Cut(arg, "<=")
-		n, err := strconv.Atoi(most)
+		what, b, ok := parseBound(arg)
 		was, known := worst[what]
-		expect(ts, err == nil && known, usage)
-		if was.n > n {
-			ts.Fatalf("%s was %d, want at most %d at every instant; at that one:\n%s", what, was.n, n, was.text)
+		expect(ts, ok && known, usage)
+		if !b.holds(was.n) {
+			ts.Fatalf("%s was %d, want %s; that was when\n%s", what, was.n, b, was.text)
 		}
 	}
 }
@@ -137,13 +137,15 @@ type extreme struct {
 
 // worst tells the story's events again, and looks at the pods after each.
 func (w *witness) worst(selector labels.Selector, since memory) map[string]extreme {
-	worst := map[string]extreme{"unavailable": {}, "pods": {}, "created": {}}
+	worst := map[string]extreme{"unavailable": {}, "pods": {}, "created": {}, "surplus": {}}
 	pods, created := map[types.UID]*corev1.Pod{}, map[types.UID]bool{}
+	given := givenImages{}
 	for i, event := range w.testimony() {
 		pod := event.Object.(*corev1.Pod)
 		if !selector.Matches(labels.Set(pod.Labels)) {
 			continue
 		}
+		given.note(pod)
 		pods[pod.UID] = pod
 		if event.Type == watch.Deleted {
 			delete(pods, pod.UID)
@@ -154,13 +156,7 @@ func (w *witness) worst(selector labels.Selector, since memory) map[string]extre
 		if since.pods[pod.UID] == nil {
 			created[pod.UID] = true
 		}
-		able := 0
-		for _, pod := range pods {
-			if serves(pod) {
-				able++
-			}
-		}
-		now := map[string]int{"unavailable": len(since.pods) - able, "pods": len(pods), "created": len(created)}
+		now := map[string]int{"unavailable": len(since.pods) - serving(pods), "pods": living(pods), "created": len(created), "surplus": given.surplus(pod)}
 		for what, n := range now {
 			if n > worst[what].n {
 				worst[what] = extreme{n, picture(pods)}
@@ -168,6 +164,50 @@ func (w *witness) worst(selector labels.Selector, since memory) map[string]extre
 		}
 	}
 	return worst
+}
+
+// givenImages are the images that the containers of pods were given, in turn.
+type givenImages map[types.UID]map[string][]string
+
+func (g givenImages) note(pod *corev1.Pod) {
+	if g[pod.UID] == nil {
+		g[pod.UID] = map[string][]string{}
+	}
+	for _, container := range slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers) {
+		images := g[pod.UID][container.Name]
+		if len(images) == 0 || images[len(images)-1] != container.Image {
+			g[pod.UID][container.Name] = append(images, container.Image)
+		}
+	}
+}
+
+// surplus is how many restarts of a container no change of its image explains.
+func (g givenImages) surplus(pod *corev1.Pod) int {
+	most := 0
+	for container, restarts := range restartsOf(pod) {
+		most = max(most, restarts-(len(g[pod.UID][container])-1))
+	}
+	return most
+}
+
+func living(pods map[types.UID]*corev1.Pod) int {
+	n := 0
+	for _, pod := range pods {
+		if pod.DeletionTimestamp == nil {
+			n++
+		}
+	}
+	return n
+}
+
+func serving(pods map[types.UID]*corev1.Pod) int {
+	n := 0
+	for _, pod := range pods {
+		if serves(pod) {
+			n++
+		}
+	}
+	return n
 }
 
 // serves is stricter than readiness: a pod that was given another image stops
