@@ -10,6 +10,7 @@ import (
 // podCase is one pod of a workload, and what the commit means for it.
 type podCase struct {
 	pod        *corev1.Pod
+	mark       Mark // of its last update in place, read once
 	current    bool // made from, or patched to, the wanted template
 	verdict    Verdict
 	reasons    []Reason
@@ -43,10 +44,11 @@ type comparison struct {
 }
 
 // compare remembers by the key of the old template.
-func (a *assessor) compare(key string, from Template) comparison {
-	if c, ok := a.compared[key]; ok {
+func (a *assessor) compare(m made) comparison {
+	if c, ok := a.compared[m.key]; ok {
 		return c
 	}
+	from := templateOf(m.from)
 	c := comparison{from: from, equal: same(from, a.want)}
 	if !c.equal {
 		c.changes = changes(from, a.want)
@@ -54,20 +56,20 @@ func (a *assessor) compare(key string, from Template) comparison {
 	if a.compared == nil {
 		a.compared = map[string]comparison{}
 	}
-	a.compared[key] = c
+	a.compared[m.key] = c
 	return c
 }
 
 // made is the template that a pod was made from, as its host knows it.
 type made struct {
-	key      string // tells templates of one workload apart
-	template Template
-	known    bool
-	foreign  string // why this pod cannot be updated in place whatever changed, "" if it can
+	key     string         // tells templates of one workload apart
+	from    map[string]any // the object that has the template: spec.template
+	known   bool
+	foreign string // why this pod cannot be updated in place whatever changed, "" if it can
 }
 
 func (a *assessor) assess(pod *corev1.Pod, m made) podCase {
-	c := podCase{pod: pod}
+	c := podCase{pod: pod, mark: markOf(pod)}
 	switch {
 	case m.foreign != "":
 		c.foreign = true
@@ -77,8 +79,8 @@ func (a *assessor) assess(pod *corev1.Pod, m made) podCase {
 		c.recreate(Reason{Rule: "unknown-revision", Text: "the template that it was made from is not known any more"})
 		return c
 	}
-	compared := a.compare(m.key, m.template)
-	mark := markOf(pod)
+	compared := a.compare(m)
+	mark := c.mark
 	rest := remainder(pod, mark, a.want, compared.changes)
 	if compared.equal && len(rest) == 0 {
 		c.current = true
@@ -163,6 +165,6 @@ func satisfied(pod *corev1.Pod, change Change) bool {
 	if change.Old != nil || change.New == nil || !strings.HasPrefix(change.Field, "spec.") {
 		return false
 	}
-	live := lookup(podJSON(pod), change.path)
-	return live != nil && jsonText(live) == jsonText(change.New)
+	live, ok := liveField(pod, change.path)
+	return ok && live == jsonText(change.New)
 }

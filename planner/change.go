@@ -184,22 +184,3 @@ func union[V any](a, b map[string]V) []string {
 	sort.Strings(keys)
 	return keys
 }
-
-// lookup finds the value of a change's field in another object of the same shape.
-func lookup(object map[string]any, path []step) any {
-	var v any = object
-	for _, s := range path {
-		m, ok := v.(map[string]any)
-		if !ok {
-			return nil
-		}
-		v = m[s.key]
-		if s.item == "" {
-			continue
-		}
-		list, _ := v.([]any)
-		items, _ := index(mergeKeys[s.key], list)
-		v = items[s.item]
-	}
-	return v
-}

@@ -78,7 +78,7 @@ func (r *rollout) openStep() Step {
 			continue
 		}
 		restarting := c.turn == 1 && len(c.patched) > 0 && c.verdict == Restart
-		if restarting || unproven(c.pod, markOf(c.pod)) != "" {
+		if restarting || unproven(c.pod, c.mark) != "" {
 			continue
 		}
 		step = append(step, r.turnGate(c.pod, corev1.ConditionTrue))

@@ -48,7 +48,8 @@ func (h *barePodHost) pods() []*corev1.Pod { return h.pod }
 func (h *barePodHost) leaving() int { return 0 }
 
 func (h *barePodHost) made(*corev1.Pod) made {
-	return made{key: "live", template: plain(ownPart(h.object.Object, h.want)), known: true}
+	spec := map[string]any{"template": ownPart(h.object.Object, h.want)}
+	return made{key: "live", from: map[string]any{"spec": spec}, known: true}
 }
 
 // recorded knows nothing: a bare pod has no history but itself.

@@ -61,7 +61,7 @@ func (s *statefulSet) recorded(label string) made {
 func madeFrom(revisions []*unstructured.Unstructured, label string, name func(*unstructured.Unstructured) string) made {
 	for _, o := range revisions {
 		if name(o) == label {
-			return made{key: label, template: templateOf(mapAt(o.Object, "data")), known: true}
+			return made{key: label, from: mapAt(o.Object, "data"), known: true}
 		}
 	}
 	return made{}

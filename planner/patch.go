@@ -111,7 +111,7 @@ func patchImages(body map[string]any, want Template, images map[string]string) {
 // not proven yet stays to be proven.
 func markFor(c podCase, commit, revision string) Mark {
 	mark := Mark{Version: 1, Commit: commit, Revision: revision, Restart: map[string]string{}, Was: map[string]string{}}
-	earlier := markOf(c.pod)
+	earlier := c.mark
 	mark.From = labelOf(c.pod)
 	for name, id := range earlier.Restart {
 		if !proven(c.pod, earlier, name) {

@@ -26,6 +26,9 @@ type Mark struct {
 
 func markOf(pod *corev1.Pod) Mark {
 	var mark Mark
+	if pod.Annotations[AnnotationState] == "" {
+		return mark
+	}
 	if err := json.Unmarshal([]byte(pod.Annotations[AnnotationState]), &mark); err != nil {
 		return Mark{} // nobody's or spoilt: nothing to prove
 	}
@@ -53,11 +56,10 @@ var brokenReasons = []string{
 //
 // A pod that is not available for longer than the deadline is broken as well:
 // since it became unready, or since it was last touched if that is later.
-func progressOf(pod *corev1.Pod, now time.Time, minReady, deadline time.Duration) progress {
-	if text := brokenContainer(pod); text != "" {
+func progressOf(pod *corev1.Pod, mark Mark, now time.Time, minReady, deadline time.Duration) progress {
+	if text := brokenContainer(pod, mark); text != "" {
 		return progress{broken: true, text: text}
 	}
-	mark := markOf(pod)
 	since, ready := readySince(pod)
 	text := ""
 	if !ready {
@@ -121,8 +123,7 @@ func proven(pod *corev1.Pod, mark Mark, container string) bool {
 	return seen || sameName(status.Image, liveImage(pod, container))
 }
 
-func brokenContainer(pod *corev1.Pod) string {
-	mark := markOf(pod)
+func brokenContainer(pod *corev1.Pod, mark Mark) string {
 	for _, list := range [][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses} {
 		for i := range list {
 			waiting := list[i].State.Waiting

@@ -68,13 +68,13 @@ func (s set) made(pod *corev1.Pod) made {
 // recorded finds a template by its revision label.
 func (s set) recorded(label string) made {
 	if label == s.revision() && (label != "" || s.base() == "") {
-		return made{key: string(s.object.GetUID()) + "/now", template: s.template(), known: true}
+		return made{key: string(s.object.GetUID()) + "/now", from: s.object.Object, known: true}
 	}
 	if label == "" {
 		label = s.base()
 	}
 	if record, ok := s.records[label]; ok {
-		return made{key: label, template: templateOf(mapAt(record.Object, "data")), known: true}
+		return made{key: label, from: mapAt(record.Object, "data"), known: true}
 	}
 	return made{}
 }

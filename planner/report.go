@@ -10,6 +10,7 @@ import (
 // report writes what was decided into the plan.
 func (r *rollout) report(plan *WorkloadPlan, wake *time.Time) {
 	plan.Budget = r.budget
+	plan.Pods = make([]PodPlan, 0, len(r.cases))
 	for i := range r.cases {
 		c := &r.cases[i]
 		plan.Pods = append(plan.Pods, r.podPlan(c))

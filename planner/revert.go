@@ -31,7 +31,7 @@ func (r *rollout) takeBack(h host) {
 		return
 	}
 	if before := h.recorded(reverted.To); before.known {
-		r.want, r.reverted = before.template, reverted.Text
+		r.want, r.reverted = templateOf(before.from), reverted.Text
 	}
 }
 
@@ -43,7 +43,7 @@ func (r *rollout) revertStep(h host) Step {
 	}
 	for i := range r.cases {
 		c := &r.cases[i]
-		from := markOf(c.pod).From
+		from := c.mark.From
 		if !c.current || !c.progress.broken || !h.recorded(from).known {
 			continue
 		}

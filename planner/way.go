@@ -36,7 +36,7 @@ func (r *rollout) next(c podCase, patch func(podCase) Action) (Action, bool) {
 		r.waitFor(c.pod, c.pulling)
 		return Action{}, false
 	}
-	mark := markOf(c.pod)
+	mark := c.mark
 	if mark.Partial && !r.batchDone(c.pod, mark) {
 		return Action{}, false
 	}
@@ -171,7 +171,7 @@ func (r *rollout) patchBatch(c podCase, batch []string) Action {
 	})
 	mark := r.mark(part, revision(r.want))
 	mark.Partial = true
-	earlier := markOf(c.pod)
+	earlier := c.mark
 	if earlier.Partial {
 		mark.Touched = earlier.Touched
 	}

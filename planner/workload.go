@@ -118,27 +118,43 @@ func hostOf(r *rollout, snap Snapshot) host {
 // assess asks for each pod, and then for the workload as a whole.
 func (r *rollout) assess(h host, snap Snapshot) {
 	a := assessor{want: r.want, settings: r.settings, served: snap.Served, allocatable: snap.Allocatable}
-	for _, pod := range h.pods() {
+	pods := h.pods()
+	r.cases = make([]podCase, 0, len(pods))
+	for _, pod := range pods {
 		c := a.assess(pod, h.made(pod))
-		c.progress = progressOf(pod, snap.Now, r.minReady, r.settings.Deadline)
+		c.progress = progressOf(pod, c.mark, snap.Now, r.minReady, r.settings.Deadline)
 		r.awaitResize(&c)
 		if !c.current {
 			c.kept = h.keeps(pod)
 		}
 		r.cases = append(r.cases, c)
 	}
-	slices.SortStableFunc(r.cases, func(a, b podCase) int {
+	r.cases = inOrder(r.cases, h.before)
+	r.count(h)
+	r.refuseAll()
+	r.leaveRoom(h)
+}
+
+// inOrder sorts references, since a case is large.
+func inOrder(cases []podCase, before func(a, b *podCase) bool) []podCase {
+	order := make([]*podCase, len(cases))
+	for i := range cases {
+		order[i] = &cases[i]
+	}
+	slices.SortStableFunc(order, func(a, b *podCase) int {
 		switch {
-		case h.before(&a, &b):
+		case before(a, b):
 			return -1
-		case h.before(&b, &a):
+		case before(b, a):
 			return 1
 		}
 		return 0
 	})
-	r.count(h)
-	r.refuseAll()
-	r.leaveRoom(h)
+	sorted := make([]podCase, 0, len(cases))
+	for _, c := range order {
+		sorted = append(sorted, *c)
+	}
+	return sorted
 }
 
 func (r *rollout) count(h host) {
@@ -288,7 +304,7 @@ const keptByPartition = "kept by partition"
 // firstBroken names an updated pod that will not come up: it stops the rollout.
 func (r *rollout) firstBroken() string {
 	for i := range r.cases {
-		if c := &r.cases[i]; c.progress.broken && (c.current || markOf(c.pod).Partial) {
+		if c := &r.cases[i]; c.progress.broken && (c.current || c.mark.Partial) {
 			return "pod " + c.pod.Name + ": " + c.progress.text
 		}
 	}
@@ -385,7 +401,7 @@ func (r *rollout) available() int {
 func (r *rollout) restarting() bool {
 	for i := range r.cases {
 		c := &r.cases[i]
-		if name := unproven(c.pod, markOf(c.pod)); name != "" && !c.progress.broken {
+		if name := unproven(c.pod, c.mark); name != "" && !c.progress.broken {
 			r.waitFor(c.pod, "container "+name+" has not restarted yet")
 			return true
 		}
