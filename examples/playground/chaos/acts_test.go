@@ -1,0 +1,185 @@
+package chaos
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"situ.gitops/examples/playground/nodes"
+)
+
+// stepTime bounds how long a script waits before it goes on, whatever has become
+// of the last step: then it did not hit where it was meant to.
+const stepTime = 15 * time.Second
+
+// act does one step.
+func (s *stage) act(step step) error {
+	s.ledger.tell("step %s", step)
+	if edit, ok := commits[step.act]; ok {
+		w := s.wish()
+		edit(&w, step)
+		return s.commit(w, step.String())
+	}
+	switch step.act {
+	case "revert":
+		return s.commit(s.wishes[max(0, len(s.wishes)-1-step.n)], step.String())
+	case "kill":
+		return s.rebirth()
+	case "kill-before", "kill-after":
+		return s.killAt(step)
+	case "delete-pod":
+		return s.deletePod(step.n)
+	case "scale":
+		return s.scale(step.n)
+	case "silence", "lose", "return":
+		return s.node(step)
+	case "refuse", "conflict", "lose-answer":
+		s.fault(step)
+	case "touch":
+		return s.touch(step)
+	case "slow":
+		s.nodes.SetDelay(nodes.Delay{Start: time.Duration(step.n) * 200 * time.Millisecond, Ready: time.Duration(step.n) * 200 * time.Millisecond})
+	case "quick":
+		s.nodes.SetDelay(nodes.Delay{})
+	case "settle":
+		return s.settle()
+	}
+	return nil
+}
+
+func (s *stage) wish() wish { return s.wishes[len(s.wishes)-1] }
+
+// commit commits a wish. The judge knows of it first.
+func (s *stage) commit(w wish, message string) error {
+	before := s.wish()
+	s.judge.change(func(j *judge) {
+		j.wish = w
+		j.upset = j.upset || w.replicas != before.replicas
+		j.leaving = j.leaving || w.replicas != before.replicas
+		j.renewing = true
+	})
+	hash, err := s.repository.Commit(s.ctx, message, map[string]string{"web.yaml": w.manifest(s.nodes.Names())})
+	if err != nil {
+		return err
+	}
+	s.wishes, s.commits = append(s.wishes, w), append(s.commits, hash)
+	s.ledger.tell("commit %.8s: %+v", hash, w)
+	return nil
+}
+
+// rebirth kills situ, if it still lives, and starts another.
+func (s *stage) rebirth() error {
+	if err := s.life.kill(); err != nil {
+		return err
+	}
+	return s.live(fault{})
+}
+
+// killAt kills situ at one of its next writes, or when none comes.
+func (s *stage) killAt(step step) error {
+	door := s.life.door
+	door.plan(func(f *fault, writes int) { f.killAt, f.after = writes+step.n, step.act == "kill-after" })
+	s.wait(func() bool { return door.isDead() || s.hasEnded() })
+	return s.rebirth()
+}
+
+func (s *stage) fault(step step) {
+	s.life.door.plan(func(f *fault, _ int) {
+		switch step.act {
+		case "refuse":
+			f.refuse = step.n
+		case "conflict":
+			f.conflict = step.n
+		default:
+			f.swallow = step.n
+		}
+	})
+}
+
+// pods are the workload's, by name.
+func (s *stage) pods() ([]corev1.Pod, error) {
+	list, err := s.client().CoreV1().Pods(s.namespace).List(s.ctx, metav1.ListOptions{LabelSelector: "app=web"})
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(list.Items, func(a, b corev1.Pod) int { return strings.Compare(a.Name, b.Name) })
+	return list.Items, nil
+}
+
+func (s *stage) pod(n int) (*corev1.Pod, error) {
+	pods, err := s.pods()
+	if err != nil || len(pods) == 0 {
+		return nil, err
+	}
+	return &pods[n%len(pods)], nil
+}
+
+func (s *stage) deletePod(n int) error {
+	pod, err := s.pod(n)
+	if err != nil || pod == nil {
+		return err
+	}
+	s.judge.change(func(j *judge) { j.upset, j.taken[pod.UID] = true, true })
+	return ignoreGone(s.client().CoreV1().Pods(s.namespace).Delete(s.ctx, pod.Name, metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(pod.UID))}))
+}
+
+// touch changes a label that nobody knows, on a pod and on the workload.
+func (s *stage) touch(step step) error {
+	pod, err := s.pod(step.n)
+	if err != nil || pod == nil {
+		return err
+	}
+	patch := fmt.Appendf(nil, `{"metadata":{"labels":{"touched":"t%d"}}}`, step.id)
+	_, err = s.client().CoreV1().Pods(s.namespace).Patch(s.ctx, pod.Name, types.MergePatchType, patch, metav1.PatchOptions{})
+	return ignoreGone(err)
+}
+
+// scale is somebody else's: Git wins in the end.
+func (s *stage) scale(n int) error {
+	if s.script.kind == "DaemonSet" {
+		return nil
+	}
+	s.judge.change(func(j *judge) { j.upset, j.leaving = true, true })
+	patch, err := json.Marshal(map[string]any{"spec": map[string]any{"replicas": n}})
+	if err != nil {
+		return err
+	}
+	resource := strings.ToLower(s.script.kind) + "s"
+	return ignoreGone(s.client().AppsV1().RESTClient().Patch(types.MergePatchType).Namespace(s.namespace).Resource(resource).
+		Name("web").SubResource("scale").Body(patch).Do(s.ctx).Error())
+}
+
+// node silences a node, which nobody may notice, loses it for all to see, or
+// brings all back.
+func (s *stage) node(step step) error {
+	if step.act == "return" {
+		return s.bringBack()
+	}
+	name := s.nodes.Names()[step.n-1]
+	s.judge.change(func(j *judge) { j.upset, j.leaving = true, true })
+	s.nodes.StopNode(name)
+	s.lost[name] = true
+	if step.act == "silence" {
+		return nil
+	}
+	now := time.Now().UTC().Format(time.RFC3339)
+	patch := fmt.Appendf(nil, `{"status":{"conditions":[{"type":"Ready","status":"Unknown","reason":"Lost","lastTransitionTime":%q,"lastHeartbeatTime":%q}]}}`, now, now)
+	_, err := s.client().CoreV1().Nodes().Patch(s.ctx, name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
+	return err
+}
+
+func (s *stage) bringBack() error {
+	for name := range s.lost {
+		if err := s.nodes.StartNode(s.ctx, name); err != nil {
+			return err
+		}
+		delete(s.lost, name)
+	}
+	return nil
+}

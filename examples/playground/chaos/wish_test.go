@@ -1,0 +1,107 @@
+package chaos
+
+import (
+	"fmt"
+	"strings"
+
+	"situ.gitops/planner"
+)
+
+// kinds are the workloads; a sequence has one of them.
+var kinds = []string{"Deployment", "StatefulSet", "DaemonSet", "ReplicaSet"}
+
+// wish is what a commit wants of the workload. It is a plain value: a revert
+// wishes for an earlier one again.
+type wish struct {
+	kind      string
+	replicas  int
+	app, side string // tags of the two containers' images
+	tier      string // a label
+	note      string // an annotation that nobody reads
+	config    string // an annotation that app reads into its env
+	flag      string // an env of app
+	cpu       int    // that app asks for, in millis
+	partition int    // pods that stay as they are
+}
+
+func firstWish(kind string) wish {
+	return wish{kind: kind, replicas: 4, app: "v0", side: "v0", tier: "t0", note: "n0", config: "c0", flag: "f0", cpu: 100}
+}
+
+// desired is how many pods there should be.
+func (w wish) desired() int {
+	if w.kind == "DaemonSet" {
+		return nodesPerStage
+	}
+	return w.replicas
+}
+
+// budget is how many of them may be unavailable, as the manifest has it or as
+// the kind promises by default.
+func (w wish) budget() int {
+	if w.kind == "Deployment" {
+		return 2
+	}
+	return 1
+}
+
+// images are what the containers have to run.
+func (w wish) images() map[string]string {
+	return map[string]string{"app": "registry.example/app:" + w.app, "side": "registry.example/side:" + w.side}
+}
+
+// starts says whether its pods can come up at all.
+func (w wish) starts() bool {
+	tags := w.app + " " + w.side
+	return !strings.Contains(tags, "missing") && !strings.Contains(tags, "crash")
+}
+
+// manifest is the wish as Git has it. Pods go to the stage's own nodes, and leave
+// one that is lost at once.
+func (w wish) manifest(nodes []string) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "apiVersion: apps/v1\nkind: %s\nmetadata:\n  name: web\n", w.kind)
+	if w.partition > 0 && w.kind != "StatefulSet" {
+		fmt.Fprintf(&b, "  annotations: {%s: %q}\n", planner.AnnotationPartition, fmt.Sprint(w.partition))
+	}
+	b.WriteString("spec:\n  selector: {matchLabels: {app: web}}\n")
+	if w.kind != "DaemonSet" {
+		fmt.Fprintf(&b, "  replicas: %d\n", w.replicas)
+	}
+	switch w.kind {
+	case "Deployment":
+		b.WriteString("  strategy: {rollingUpdate: {maxUnavailable: 2, maxSurge: 1}}\n")
+	case "StatefulSet":
+		fmt.Fprintf(&b, "  serviceName: web\n  updateStrategy: {rollingUpdate: {partition: %d}}\n", w.partition)
+	}
+	fmt.Fprintf(&b, podTemplate, w.tier, w.note, w.config, strings.Join(nodes, ", "),
+		w.images()["app"], w.cpu, w.flag, w.images()["side"])
+	return b.String()
+}
+
+const podTemplate = `  template:
+    metadata:
+      labels: {app: web, tier: %q}
+      annotations: {note: %q, config: %q}
+    spec:
+      terminationGracePeriodSeconds: 1
+      affinity:
+        nodeAffinity:
+          requiredDuringSchedulingIgnoredDuringExecution:
+            nodeSelectorTerms:
+            - matchExpressions: [{key: kubernetes.io/hostname, operator: In, values: [%s]}]
+      tolerations:
+      - {key: node.kubernetes.io/not-ready, operator: Exists, effect: NoExecute, tolerationSeconds: 1}
+      - {key: node.kubernetes.io/unreachable, operator: Exists, effect: NoExecute, tolerationSeconds: 1}
+      containers:
+      - name: app
+        image: %q
+        resources: {requests: {cpu: %dm, memory: 16Mi}, limits: {cpu: "2", memory: 64Mi}}
+        readinessProbe: {tcpSocket: {port: 80}}
+        env:
+        - {name: FLAG, value: %q}
+        - {name: CONFIG, valueFrom: {fieldRef: {fieldPath: "metadata.annotations['config']"}}}
+      - name: side
+        image: %q
+        readinessProbe: {tcpSocket: {port: 81}}
+`
