@@ -1,0 +1,157 @@
+package planner
+
+import "slices"
+
+func (r *rollout) count(h host) {
+	available := max(0, r.available()-h.leaving())
+	promise := r.settings.MaxUnavailable
+	if promise == nil {
+		promise = h.maxUnavailable()
+	}
+	partition := r.settings.Partition
+	if partition == nil {
+		partition = h.partition()
+	}
+	defer func() {
+		if r.scaler != "" {
+			r.budget.Text += "; replicas are left to " + r.scaler
+		}
+	}()
+	r.budget = Count(h.replicas(), available, partition, promise, h.floor())
+	if r.budget.MaxUnavailable == 0 && r.settings.Explicit && r.settings.MaxUnavailable == nil {
+		r.budget = Count(h.replicas(), available, partition, &Amount{Value: 1}, h.floor())
+		r.budget.Text += " (the update type was asked for, so one pod at a time may restart)"
+	}
+}
+
+// refuseAll keeps every pod as it is when one of them must not be changed: a
+// refusal is known before any pod is touched.
+func (r *rollout) refuseAll() {
+	for i := range r.cases {
+		if r.cases[i].verdict != Refuse {
+			continue
+		}
+		r.held = "refused"
+		return
+	}
+}
+
+// leaveRoom is the floor rule: a restart in place makes a pod unavailable for a
+// moment. Where the workload promises that none ever is, its successor comes
+// first instead, unless the update type was written down by a person. A pod that
+// is unavailable already has nothing to lose.
+func (r *rollout) leaveRoom(h host) {
+	if r.budget.MaxUnavailable > 0 || !h.surges() || !slices.ContainsFunc(r.cases, func(c podCase) bool {
+		return c.verdict == Restart && c.progress.available
+	}) {
+		return
+	}
+	for i := range r.cases {
+		if !r.cases[i].current {
+			r.cases[i].recreate(noRoom)
+		}
+	}
+}
+
+var noRoom = Reason{
+	Rule: "no-room", Field: "spec.strategy.rollingUpdate.maxUnavailable",
+	Text: "maxUnavailable leaves no room for a restart in place, so a new pod comes first; annotation " +
+		AnnotationUpdate + ": " + string(InPlaceIfPossible) + " restarts in place all the same",
+}
+
+// all reports whether there are pods to update and they share one verdict.
+func (r *rollout) all(v Verdict) bool {
+	outdated := 0
+	for i := range r.cases {
+		if r.cases[i].current || r.cases[i].kept != "" {
+			continue
+		}
+		outdated++
+		if r.cases[i].verdict != v {
+			return false
+		}
+	}
+	return outdated > 0
+}
+
+// schedule gives each outdated pod its turn.
+//
+//	kept by partition, pause or refusal   never by this commit
+//	its controller replaces it            later, as the controller sees fit
+//	nothing becomes unavailable           now
+//	unavailable already                   now, it costs nothing
+//	a PodDisruptionBudget forbids it      later, and the next pod is asked for
+//	room in the budget                    now
+//	else                                  in a later turn
+func (r *rollout) schedule(h host, allowed *disruptions) {
+	counted := !h.byOrdinal() && r.keepPartition()
+	r.native = !counted && r.all(Recreate)
+	r.stopped = r.firstBroken()
+	room, later := r.budget.Room, 0
+	for i := range r.cases {
+		c := &r.cases[i]
+		if c.current || c.kept != "" {
+			continue
+		}
+		if r.held != "" {
+			c.kept = r.held
+			continue
+		}
+		switch {
+		case c.foreign:
+			c.turn = 2
+		case c.verdict < Restart, !c.progress.available:
+			c.turn = 1
+		case room > 0 && r.stopped == "" && c.mayRestart(allowed):
+			c.turn = 1
+			room--
+		default:
+			c.turn = 2 + later/max(1, r.budget.MaxUnavailable)
+			later++
+		}
+	}
+}
+
+// mayRestart asks the PodDisruptionBudgets.
+func (c *podCase) mayRestart(allowed *disruptions) bool {
+	c.blocked = allowed.take(c.pod)
+	return c.blocked == ""
+}
+
+// keepPartition keeps the last pods of the order at the old template. A host
+// that counts by ordinal has said so in keeps. It reports whether it kept any.
+func (r *rollout) keepPartition() bool {
+	if r.budget.Partition == 0 {
+		return false
+	}
+	kept := false
+	updatable := r.budget.Replicas - r.budget.Partition
+	for i := range r.cases {
+		if r.cases[i].current {
+			updatable--
+		}
+	}
+	for i := range r.cases {
+		c := &r.cases[i]
+		if c.current || c.kept != "" {
+			continue
+		}
+		if updatable <= 0 {
+			c.kept, kept = keptByPartition, true
+		}
+		updatable--
+	}
+	return kept
+}
+
+const keptByPartition = "kept by partition"
+
+// firstBroken names an updated pod that will not come up: it stops the rollout.
+func (r *rollout) firstBroken() string {
+	for i := range r.cases {
+		if c := &r.cases[i]; c.progress.broken && (c.current || c.mark.Partial) {
+			return "pod " + c.pod.Name + ": " + c.progress.text
+		}
+	}
+	return ""
+}

@@ -1,0 +1,77 @@
+package planner
+
+import "time"
+
+// podStep are the actions on pods whose turn is now: patched, or deleted so that
+// their controller makes them anew.
+func (r *rollout) podStep(patch func(podCase) Action) Step {
+	step := r.inPlaceStep(patch)
+	for _, c := range r.cases {
+		if c.turn == 1 && c.verdict == Recreate {
+			step = append(step, deletePod(c))
+		}
+	}
+	return step
+}
+
+// inPlaceStep leaves pods that must be recreated to their controller.
+func (r *rollout) inPlaceStep(patch func(podCase) Action) Step {
+	var step Step
+	for _, c := range r.cases {
+		if c.turn != 1 || c.verdict >= Recreate {
+			continue
+		}
+		if action, ok := r.next(c, patch); ok {
+			step = append(step, action)
+		}
+	}
+	return step
+}
+
+// awaitResize takes a pod for unavailable from the moment that a resize which
+// restarts a container was sent: it will be, though it does not show yet.
+func (r *rollout) awaitResize(c *podCase) {
+	if !c.resizes || c.verdict != Restart || !resizeSent(c.pod, r.want) {
+		return
+	}
+	if done, text := resizeDone(c.pod, r.want); !done {
+		c.progress.available, c.progress.text = false, text
+	}
+}
+
+// steps are what to do now: first what makes the host's own steps safe.
+func (r *rollout) steps(h host, snap Snapshot) []Step {
+	pull := r.pullImages(snap)
+	if back := r.revertStep(h); back != nil {
+		return []Step{back}
+	}
+	if r.blocked() && !r.begun() {
+		r.waits = r.firstPull()
+		return steps(pull, r.openStep())
+	}
+	own := h.steps(r)
+	if len(own) > 0 && !r.begun() {
+		own = append(steps(r.trial()), own...)
+	}
+	return steps(append(own, pull, r.openStep(), r.forgetStep())...)
+}
+
+// trial asks the server, before anything is changed, whether it would let a pod
+// be patched so: an admission policy may know better.
+func (r *rollout) trial() Step {
+	for _, c := range r.cases {
+		if c.turn > 0 && len(c.patched) > 0 && c.verdict == Restart {
+			action := patchPod(c, r.want, nil, r.mark(c, revision(r.want)))
+			action.Name, action.DryRun, action.Text = "trial", true, "ask whether pod/"+c.pod.Name+" may be patched"
+			return Step{action}
+		}
+	}
+	return nil
+}
+
+// mark is what a patch decided now leaves on the pod.
+func (r *rollout) mark(c podCase, revision string) Mark {
+	mark := markFor(c, r.commit.ID, revision)
+	mark.At = r.now.UTC().Truncate(time.Second)
+	return mark
+}
