@@ -2,6 +2,7 @@ package stories
 
 import (
 	"context"
+	"maps"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -21,7 +22,8 @@ type story struct {
 	namespace  string
 	repository *gitserver.Repository
 	witness    *witness
-	memories   map[string]memory // by selector
+	memories   map[string]memory   // by selector
+	visitors   map[string]*visitor // by Service
 }
 
 // users of every story's Git server; stories are told as the first.
@@ -55,7 +57,7 @@ func newStory(ctx context.Context, g *ground, dir string, after func(func())) (*
 		return nil, err
 	}
 	after(witness.close)
-	s := &story{ground: g, ctx: ctx, namespace: namespace, repository: repository, witness: witness, memories: map[string]memory{}}
+	s := &story{ground: g, ctx: ctx, namespace: namespace, repository: repository, witness: witness, memories: map[string]memory{}, visitors: map[string]*visitor{}}
 	return s, g.writeKubeconfig(filepath.Join(dir, ".kube", "config"), "east", namespace)
 }
 
@@ -95,7 +97,8 @@ func of(ts *testscript.TestScript) *story { return ts.Value(stage{}).(*story) }
 
 // tell makes the parameters for the stories in some folders.
 func tell(ctx context.Context, g *ground, folders ...string) testscript.Params {
-	params := testscript.Params{Cmds: verbs, RequireExplicitExec: true, RequireUniqueNames: true}
+	params := testscript.Params{Cmds: maps.Clone(verbs), RequireExplicitExec: true, RequireUniqueNames: true}
+	maps.Copy(params.Cmds, nodeVerbs)
 	for _, folder := range folders {
 		files, _ := filepath.Glob(filepath.Join("testdata", folder, "*.txtar")) // the pattern is well-formed
 		params.Files = append(params.Files, files...)
