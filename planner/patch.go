@@ -116,6 +116,7 @@ func markFor(c podCase, commit, revision string) Mark {
 	for name, id := range earlier.Restart {
 		if !proven(c.pod, earlier, name) {
 			mark.Restart[name], mark.Was[name] = id, earlier.Was[name]
+			mark.pass(name, earlier, c)
 		}
 	}
 	for _, name := range c.patched {

@@ -12,16 +12,17 @@ import (
 // Mark is what a pod remembers of its last update in place, in AnnotationState.
 // It is written in the same patch as the update, so neither can be lost alone.
 type Mark struct {
-	Version  int               `json:"v"`
-	Commit   string            `json:"commit"`
-	Revision string            `json:"revision"`
-	From     string            `json:"from,omitempty"`    // the revision label that it had before
-	At       time.Time         `json:"at"`                // when the patch was decided
-	Restart  map[string]string `json:"restart,omitempty"` // container -> the containerID that must go away
-	Was      map[string]string `json:"was,omitempty"`     // container -> the image that it ran before
-	Partial  bool              `json:"partial,omitempty"` // more containers follow, then the revision label
-	Touched  []string          `json:"touched,omitempty"` // by the batches so far: "containers/web", "annotations/config"
-	Owns     []string          `json:"owns,omitempty"`    // a bare pod only: labels and annotations that Git has set
+	Version  int                 `json:"v"`
+	Commit   string              `json:"commit"`
+	Revision string              `json:"revision"`
+	From     string              `json:"from,omitempty"`    // the revision label that it had before
+	At       time.Time           `json:"at"`                // when the patch was decided
+	Restart  map[string]string   `json:"restart,omitempty"` // container -> the containerID that must go away
+	Was      map[string]string   `json:"was,omitempty"`     // container -> the image that it ran before
+	Passed   map[string][]string `json:"passed,omitempty"`  // container -> the images that it was given after that one, before its present one
+	Partial  bool                `json:"partial,omitempty"` // more containers follow, then the revision label
+	Touched  []string            `json:"touched,omitempty"` // by the batches so far: "containers/web", "annotations/config"
+	Owns     []string            `json:"owns,omitempty"`    // a bare pod only: labels and annotations that Git has set
 }
 
 func markOf(pod *corev1.Pod) Mark {
@@ -72,7 +73,7 @@ func progressOf(pod *corev1.Pod, mark Mark, now time.Time, minReady, deadline ti
 		text = fmt.Sprintf("container %s has not restarted yet", name)
 	}
 	if text == "" {
-		if wait := since.Add(minReady); minReady > 0 && now.Before(wait) {
+		if wait := latest(since, restartedAt(pod, mark)).Add(minReady); minReady > 0 && now.Before(wait) {
 			return progress{text: fmt.Sprintf("ready, but not for %s yet", minReady), wake: wait}
 		}
 		return progress{available: true}
@@ -82,6 +83,19 @@ func progressOf(pod *corev1.Pod, mark Mark, now time.Time, minReady, deadline ti
 		return progress{text: text, wake: limit}
 	}
 	return progress{broken: true, text: fmt.Sprintf("%s, for longer than %s", text, deadline)}
+}
+
+// restartedAt is when the last of the containers that an update restarted came
+// up. A pod that was unready for too short a moment to be seen so is not ready
+// since before that.
+func restartedAt(pod *corev1.Pod, mark Mark) time.Time {
+	var last time.Time
+	for name := range mark.Restart {
+		if status := containerStatus(pod, name); status != nil && status.State.Running != nil {
+			last = latest(last, status.State.Running.StartedAt.Time)
+		}
+	}
+	return last
 }
 
 // unproven is a container that still must go away, "" if there is none.
@@ -107,7 +121,9 @@ func latest(times ...time.Time) time.Time {
 // proven holds once a new container runs in place of the recorded one, on the
 // image that the pod's spec names. The image's id proves nothing: two tags may
 // share it. A runtime may also call a shared image by its other name, so the
-// kubelet's word that it has seen this spec counts as much as the name.
+// kubelet's word that it has seen this spec counts as much as the name. But it
+// says so before it acts: what then runs may still be the container of a patch
+// in between, which is about to be stopped.
 //
 // The recorded container itself is right if the spec names its image again, after
 // a revert that the kubelet got before it had acted: by its word, nothing is to do.
@@ -117,10 +133,37 @@ func proven(pod *corev1.Pod, mark Mark, container string) bool {
 		return false
 	}
 	seen := pod.Generation > 0 && pod.Status.ObservedGeneration >= pod.Generation
-	if status.ContainerID == mark.Restart[container] {
+	switch {
+	case status.ContainerID == mark.Restart[container]:
 		return seen && mark.Was[container] != "" && mark.Was[container] == liveImage(pod, container)
+	case sameName(status.Image, liveImage(pod, container)):
+		return true
+	case mark.passed(container, status.Image):
+		return seen && status.State.Running.StartedAt.After(mark.At)
 	}
-	return seen || sameName(status.Image, liveImage(pod, container))
+	return seen
+}
+
+// passed: an image that the container was given after it had last been proven,
+// and that another one has replaced since.
+func (m Mark) passed(container, image string) bool {
+	return slices.ContainsFunc(m.Passed[container], func(one string) bool { return sameName(one, image) })
+}
+
+// pass adds the present image of a container that gets another one before it is
+// proven to those that an earlier mark knows.
+func (m *Mark) pass(container string, earlier Mark, c podCase) {
+	passed := earlier.Passed[container]
+	if image := liveImage(c.pod, container); slices.Contains(c.patched, container) && !slices.Contains(passed, image) {
+		passed = append(slices.Clone(passed), image)
+	}
+	if len(passed) == 0 {
+		return
+	}
+	if m.Passed == nil {
+		m.Passed = map[string][]string{}
+	}
+	m.Passed[container] = passed
 }
 
 func brokenContainer(pod *corev1.Pod, mark Mark) string {
