@@ -12,12 +12,11 @@ import (
 	"time"
 
 	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	discoverylisters "k8s.io/client-go/listers/discovery/v1"
 	"k8s.io/client-go/tools/cache"
-
-	"k8s.io/apimachinery/pkg/labels"
 )
 
 // visitPause is between two visits: short against any restart of a container.
@@ -177,7 +176,9 @@ func (v *visitor) since(moment time.Time) account {
 			}
 			continue
 		}
-		a.longest = max(a.longest, one.at.Sub(answered))
+		if !answered.IsZero() {
+			a.longest = max(a.longest, one.at.Sub(answered))
+		}
 		answered = one.at
 	}
 	return a
