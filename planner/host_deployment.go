@@ -22,12 +22,13 @@ import (
 // It stays paused for a moment only, not for the rollout: once both templates
 // agree, the controller has nothing to do, and a crash leaves nothing behind.
 type deployment struct {
-	object  *unstructured.Unstructured
-	sets    []set
-	current *set // whose pods are patched
-	members map[string][]*corev1.Pod
-	health  Health
-	hold    bool
+	object    *unstructured.Unstructured
+	sets      []set
+	current   *set // whose pods are patched
+	members   map[string][]*corev1.Pod
+	health    Health
+	exchanged bool // the Deployment and its current ReplicaSet have the wanted template
+	hold      bool
 }
 
 func newDeployment(r *rollout, snap Snapshot) *deployment {
@@ -44,6 +45,7 @@ func newDeployment(r *rollout, snap Snapshot) *deployment {
 		return cmp.Or(generationOf(b)-generationOf(a), cmp.Compare(a.object.GetName(), b.object.GetName()))
 	})
 	d.current = d.choose(r.want)
+	d.exchanged = d.aligned(r)
 	d.hold = d.object.GetAnnotations()[AnnotationRollout] != ""
 	return d
 }
@@ -136,8 +138,10 @@ func (d *deployment) maxUnavailable() *Amount {
 
 func (d *deployment) floor() int { return 0 }
 
+// surges: once the ReplicaSet has been given the wanted template, the controller
+// sees nothing to roll, and no successor comes first any more.
 func (d *deployment) surges() bool {
-	return textAt(d.object.Object, "spec", "strategy", "type") != "Recreate"
+	return !d.exchanged && textAt(d.object.Object, "spec", "strategy", "type") != "Recreate"
 }
 
 func (d *deployment) paused(r *rollout) bool {
