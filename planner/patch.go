@@ -89,7 +89,7 @@ func mergedTolerations(pod *corev1.Pod, change Change) []any {
 	merged, _ := clone(live).([]any)
 	had, _ := change.Old.([]any)
 	wanted, _ := change.New.([]any)
-	return append(merged, wanted[len(had):]...)
+	return append(merged, missing(wanted, had)...)
 }
 
 func patchImages(body map[string]any, want Template, images map[string]string) {

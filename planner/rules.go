@@ -3,6 +3,7 @@ package planner
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -60,7 +61,7 @@ var rules = []Rule{
 	{"resize-removed", resourceFields, "a value is taken away", Recreate,
 		"a running pod's resources may change but not disappear", "1.27", isResize, removes},
 	{"resize-init", resourceFields, "of a plain init container", Recreate,
-		"the server resizes running containers only", "1.27", isResize, plainInitResources},
+		"it has run already, and not every node takes it; a new pod is sure to have it", "1.27", isResize, plainInitResources},
 	{"resize-unserved", resourceFields, "the server has no pods/resize", Recreate,
 		"the server does not serve pods/resize", "1.0", isResize, unservedResize},
 	{"resize-qos", resourceFields, "the pod's QoS class would be another", Recreate,
@@ -77,9 +78,9 @@ var rules = []Rule{
 	{"deadline", "spec.activeDeadlineSeconds", "it gets shorter", Metadata,
 		"patched; a running pod's deadline may only get shorter", "1.0",
 		field("spec", "activeDeadlineSeconds"), shortens},
-	{"tolerations", "spec.tolerations", "tolerations are appended", Metadata,
+	{"tolerations", "spec.tolerations", "tolerations are added", Metadata,
 		"patched; a running pod's tolerations may only get more", "1.0",
-		field("spec", "tolerations"), appends},
+		field("spec", "tolerations"), adds},
 	{"init-order", "spec.initContainers", "they come in another order", Recreate,
 		"init containers run in their order, so another order needs a new pod", "1.0",
 		field("spec", "initContainers"), reordered},
@@ -163,10 +164,18 @@ func shortens(a asked) bool {
 	return !had || to <= from
 }
 
-func appends(a asked) bool {
+// adds: every toleration of before is still there. Their order means nothing.
+func adds(a asked) bool {
 	from, _ := a.Old.([]any)
 	to, _ := a.New.([]any)
-	return len(to) > len(from) && reflect.DeepEqual(from, to[:len(from):len(from)]) || len(from) == 0 && len(to) > 0
+	return len(to) >= len(from) && len(missing(from, to)) == 0
+}
+
+// missing are the items of one list that the other does not have.
+func missing(list, from []any) []any {
+	return slices.DeleteFunc(slices.Clone(list), func(item any) bool {
+		return slices.ContainsFunc(from, func(other any) bool { return reflect.DeepEqual(item, other) })
+	})
 }
 
 func reorderedReferences(a asked) bool {
