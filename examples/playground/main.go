@@ -37,6 +37,6 @@ func newRoot() *cobra.Command {
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
-	root.AddCommand(newDemo(), newUp(), newDown())
+	root.AddCommand(newDemo(), newBench(), newUp(), newDown())
 	return root
 }

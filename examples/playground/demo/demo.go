@@ -20,6 +20,7 @@ import (
 
 	"situ.gitops/examples/playground/cluster"
 	"situ.gitops/examples/playground/gitserver"
+	"situ.gitops/examples/playground/situ"
 )
 
 // clusterName is what notes call the cluster.
@@ -45,7 +46,7 @@ type Demo struct {
 	screen     screen
 	server     *gitserver.Server
 	repository *gitserver.Repository
-	situ       situ
+	situ       situ.Program
 }
 
 // Open makes the repository and builds situ. The working directory has to be
@@ -60,7 +61,7 @@ func Open(ctx context.Context, options Options) (*Demo, error) {
 }
 
 func (d *Demo) open(ctx context.Context) error {
-	source, err := findSource(ctx)
+	source, err := situ.Source(ctx)
 	if err != nil {
 		return err
 	}
@@ -73,7 +74,7 @@ func (d *Demo) open(ctx context.Context) error {
 	}
 	d.screen.step("Building situ, a few seconds ...")
 	program := filepath.Join(d.Dir, "bin", "situ")
-	if err := build(ctx, source, program); err != nil {
+	if err := situ.Build(ctx, source, program); err != nil {
 		return err
 	}
 	if d.server, err = gitserver.Start(repositories); err != nil {
@@ -82,7 +83,7 @@ func (d *Demo) open(ctx context.Context) error {
 	if d.repository, err = newShop(ctx, d.server, filepath.Join(source, "examples", "shop"), d.Registry); err != nil {
 		return err
 	}
-	d.situ = situ{program: program, out: d.Out, env: d.variables()}
+	d.situ = situ.Program{File: program, Out: d.Out, Env: d.variables()}
 	return nil
 }
 
@@ -149,7 +150,7 @@ simulated: they report what a kubelet would, and no container runs.`)
 ` + d.repository.URL + `
 situ knows it, and the cluster, from its environment variables.`)
 	d.screen.commands("situ sync")
-	if err := d.situ.run(ctx, "sync"); err != nil {
+	if err := d.situ.Run(ctx, "sync"); err != nil {
 		return err
 	}
 	d.screen.say("Everything runs. From here on, every commit changes one thing.")

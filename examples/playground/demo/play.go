@@ -2,6 +2,8 @@ package demo
 
 import (
 	"context"
+	"errors"
+	"os/exec"
 	"strings"
 )
 
@@ -20,12 +22,12 @@ func (d *Demo) play(ctx context.Context, a act) error {
 	}
 	d.screen.say("What would happen:")
 	d.screen.commands("situ plan")
-	if err := d.situ.run(ctx, "plan"); err != nil {
+	if err := d.plan(ctx); err != nil {
 		return err
 	}
 	d.screen.say("Do it:")
 	d.screen.commands("situ sync")
-	if err := d.situ.run(ctx, "sync"); err != nil {
+	if err := d.situ.Run(ctx, "sync"); err != nil {
 		return err
 	}
 	after, err := d.pods(ctx, a.workload)
@@ -56,6 +58,17 @@ func (d *Demo) commit(ctx context.Context, a act) error {
 	d.screen.commands("git commit -am '" + a.message + "' && git push")
 	d.screen.diff(diff)
 	return nil
+}
+
+// plan shows the plan. A plan that has something to do ends with an exit code.
+func (d *Demo) plan(ctx context.Context) error {
+	const changes = 1
+	err := d.situ.Run(ctx, "plan")
+	var exit *exec.ExitError
+	if errors.As(err, &exit) && exit.ExitCode() == changes {
+		return nil
+	}
+	return err
 }
 
 // note shows what stands on the newest commit, as a clone of anybody's shows it.

@@ -22,7 +22,7 @@ func (d *Demo) Stay(ctx context.Context) error {
 	serving, stop := context.WithCancel(ctx)
 	ended := make(chan error, 1)
 	go func() {
-		ended <- d.situ.run(serving, "serve", "--schedule", "@every 2s", "--listen", address)
+		ended <- d.situ.Run(serving, "serve", "--schedule", "@every 2s", "--listen", address)
 	}()
 	page := "http://" + address
 	if err := waitForPage(ctx, page, ended); err != nil {
@@ -59,7 +59,7 @@ Push a commit of your own, in another terminal:`)
 	}
 	d.screen.commands(append(lines,
 		"kubectl get pods --namespace "+namespace+" -o wide --watch",
-		d.situ.program+" history")...)
+		d.situ.File+" history")...)
 	d.screen.say(`Everything is in ` + d.Dir + `
 and stays there until the next demo. Ctrl-C ends this one.
 `)

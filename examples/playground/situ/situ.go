@@ -1,9 +1,10 @@
-package demo
+// Package situ builds the program situ out of this repository and runs it, as a
+// person would, for the demo and the benchmarks.
+package situ
 
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -18,11 +19,9 @@ import (
 // module is the one that situ is built from.
 const module = "situ.gitops"
 
-// changes is the exit code of a plan that has something to do.
-const changes = 1
-
-// findSource is the folder of situ's module.
-func findSource(ctx context.Context) (string, error) {
+// Source is the folder of situ's module. The working directory has to be the
+// playground's module.
+func Source(ctx context.Context) (string, error) {
 	list := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", module)
 	var stderr bytes.Buffer
 	list.Stderr = &stderr
@@ -33,12 +32,12 @@ func findSource(ctx context.Context) (string, error) {
 	return strings.TrimSpace(string(out)), nil
 }
 
-// build builds situ to a file.
-func build(ctx context.Context, source, program string) error {
-	if err := os.MkdirAll(filepath.Dir(program), 0o755); err != nil {
+// Build builds situ to a file, as its container image has it.
+func Build(ctx context.Context, source, file string) error {
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 		return err
 	}
-	cmd := exec.CommandContext(ctx, "go", "build", "-o", program, "./cmd/situ")
+	cmd := exec.CommandContext(ctx, "go", "build", "-o", file, "./cmd/situ")
 	cmd.Dir = source
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off")
 	if out, err := cmd.CombinedOutput(); err != nil {
@@ -47,19 +46,21 @@ func build(ctx context.Context, source, program string) error {
 	return nil
 }
 
-// situ is the program, with what it has to know in its environment.
-type situ struct {
-	program string
-	env     []string
-	out     io.Writer // a terminal is passed on, so that there is a live line
+// Program is situ with what it has to know in its environment.
+type Program struct {
+	File string
+	Env  []string
+	Out  io.Writer // a terminal is passed on, so that there is a live line
+	// Started, if there is one, hears of the process.
+	Started func(pid int)
 }
 
-// run runs situ until it ends, and lets it end in good order when the context
-// is over.
-func (s situ) run(ctx context.Context, args ...string) error {
-	cmd := exec.CommandContext(ctx, s.program, args...)
-	cmd.Env = append(without(os.Environ(), "SITU_"), s.env...)
-	cmd.Stdout, cmd.Stderr = s.out, s.out
+// Run runs situ until it ends. When the context is over situ may end in good
+// order, and the error is the context's cause.
+func (p Program) Run(ctx context.Context, args ...string) error {
+	cmd := exec.CommandContext(ctx, p.File, args...)
+	cmd.Env = append(without(os.Environ(), "SITU_"), p.Env...)
+	cmd.Stdout, cmd.Stderr = p.Out, p.Out
 	cmd.SysProcAttr = boundToParent()
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = 10 * time.Second
@@ -67,21 +68,24 @@ func (s situ) run(ctx context.Context, args ...string) error {
 	// to stay for as long as the child.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	err := cmd.Run()
-	var exit *exec.ExitError
-	switch {
-	case ctx.Err() != nil:
+	err := cmd.Start()
+	if err == nil {
+		if p.Started != nil {
+			p.Started(cmd.Process.Pid)
+		}
+		err = cmd.Wait()
+	}
+	if ctx.Err() != nil {
 		return context.Cause(ctx)
-	case args[0] == "plan" && errors.As(err, &exit) && exit.ExitCode() == changes:
-		return nil
-	case err != nil:
+	}
+	if err != nil {
 		return fmt.Errorf("situ %s: %w", strings.Join(args, " "), err)
 	}
 	return nil
 }
 
 // without leaves out the variables whose names begin with prefix: settings of
-// whoever runs the demo are for his own clusters.
+// whoever runs this are for his own clusters.
 func without(variables []string, prefix string) []string {
 	var kept []string
 	for _, variable := range variables {
