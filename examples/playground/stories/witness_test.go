@@ -217,13 +217,19 @@ func serves(pod *corev1.Pod) bool {
 		return false
 	}
 	for _, container := range pod.Spec.Containers {
-		if status := statusOf(pod, container.Name); status == nil || status.Image != container.Image {
+		if status := statusOf(pod, container.Name); status == nil || !runs(status, container.Image) {
 			return false
 		}
 	}
 	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
 		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
 	})
+}
+
+// runs knows an image that is pinned by its digest by that: runtimes call it by its tag.
+func runs(status *corev1.ContainerStatus, image string) bool {
+	_, digest, pinned := strings.Cut(image, "@")
+	return status.Image == image || pinned && strings.HasSuffix(status.ImageID, "@"+digest)
 }
 
 func statusOf(pod *corev1.Pod, container string) *corev1.ContainerStatus {
