@@ -3,11 +3,11 @@ package stories
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 	corev1 "k8s.io/api/core/v1"
@@ -30,6 +30,7 @@ type witness struct {
 
 	mu     sync.Mutex
 	events []watch.Event
+	times  []time.Time // when each came
 }
 
 // newWitness begins with a namespace without pods.
@@ -54,7 +55,7 @@ func (w *witness) write() {
 	for event := range w.watcher.ResultChan() {
 		if _, ok := event.Object.(*corev1.Pod); ok {
 			w.mu.Lock()
-			w.events = append(w.events, event)
+			w.events, w.times = append(w.events, event), append(w.times, time.Now())
 			w.mu.Unlock()
 		}
 	}
@@ -98,6 +99,13 @@ func (w *witness) testimony() []watch.Event {
 	return slices.Clip(w.events)
 }
 
+// moments are when the events of the testimony came.
+func (w *witness) moments() []time.Time {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clip(w.times)
+}
+
 func version(pod *corev1.Pod) int {
 	n, _ := strconv.Atoi(pod.ResourceVersion) // a number in every API server there is
 	return n
@@ -124,9 +132,26 @@ func watched(ts *testscript.TestScript, neg bool, args []string) {
 		was, known := worst[what]
 		expect(ts, ok && known, usage)
 		if !b.holds(was.n) {
+			ts.Logf("what happened:\n%s", s.witness.diary(selector, memory))
 			ts.Fatalf("%s was %d, want %s; that was when\n%s", what, was.n, b, was.text)
 		}
 	}
+}
+
+// diary is everything that was seen of the pods, one line for each event that
+// shows anything new.
+func (w *witness) diary(selector labels.Selector, since memory) string {
+	var lines []string
+	told := map[types.UID]string{}
+	for i, event := range w.testimony() {
+		pod := event.Object.(*corev1.Pod)
+		line := portrait(pod)
+		if i >= since.mark && selector.Matches(labels.Set(pod.Labels)) && told[pod.UID] != line {
+			lines = append(lines, line)
+			told[pod.UID] = line
+		}
+	}
+	return strings.Join(lines, "\n")
 }
 
 // extreme is the highest a number was, and what the pods looked like then.
@@ -221,6 +246,10 @@ func serves(pod *corev1.Pod) bool {
 			return false
 		}
 	}
+	return ready(pod)
+}
+
+func ready(pod *corev1.Pod) bool {
 	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
 		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
 	})
@@ -241,15 +270,30 @@ func statusOf(pod *corev1.Pod, container string) *corev1.ContainerStatus {
 	return nil
 }
 
+// picture shows the pods of an instant.
 func picture(pods map[types.UID]*corev1.Pod) string {
 	var lines []string
-	for pod := range maps.Values(pods) {
-		line := fmt.Sprintf("  %s serves: %t, deleted: %t", pod.Name, serves(pod), pod.DeletionTimestamp != nil)
-		for _, status := range pod.Status.ContainerStatuses {
-			line += fmt.Sprintf(", %s: %s, %d restarts", status.Name, status.Image, status.RestartCount)
-		}
-		lines = append(lines, line)
+	for _, pod := range pods {
+		lines = append(lines, portrait(pod))
 	}
 	slices.Sort(lines)
 	return strings.Join(lines, "\n")
+}
+
+// portrait shows a pod: each container's image, and the wanted one where the
+// kubelet has not followed yet.
+func portrait(pod *corev1.Pod) string {
+	text := fmt.Sprintf("  %s ready: %t, deleted: %t", pod.Name, ready(pod), pod.DeletionTimestamp != nil)
+	for _, container := range pod.Spec.Containers {
+		status := statusOf(pod, container.Name)
+		if status == nil {
+			text += fmt.Sprintf(", %s wants %s", container.Name, container.Image)
+			continue
+		}
+		text += fmt.Sprintf(", %s: %s, %d restarts", container.Name, status.Image, status.RestartCount)
+		if status.Image != container.Image {
+			text += ", wants " + container.Image
+		}
+	}
+	return text
 }
