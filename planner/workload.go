@@ -2,6 +2,7 @@ package planner
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -135,20 +136,21 @@ func (r *rollout) assess(h host, snap Snapshot) {
 	r.leaveRoom(h)
 }
 
-// inOrder sorts references, since a case is large.
+// inOrder sorts references, since a case is large. Names decide between pods that
+// the host does not tell apart: the caches give them in no order.
 func inOrder(cases []podCase, before func(a, b *podCase) bool) []podCase {
 	order := make([]*podCase, len(cases))
 	for i := range cases {
 		order[i] = &cases[i]
 	}
-	slices.SortStableFunc(order, func(a, b *podCase) int {
+	slices.SortFunc(order, func(a, b *podCase) int {
 		switch {
 		case before(a, b):
 			return -1
 		case before(b, a):
 			return 1
 		}
-		return 0
+		return strings.Compare(a.pod.Name, b.pod.Name)
 	})
 	sorted := make([]podCase, 0, len(cases))
 	for _, c := range order {
