@@ -99,6 +99,7 @@ func of(ts *testscript.TestScript) *story { return ts.Value(stage{}).(*story) }
 func tell(ctx context.Context, g *ground, folders ...string) testscript.Params {
 	params := testscript.Params{Cmds: maps.Clone(verbs), RequireExplicitExec: true, RequireUniqueNames: true}
 	maps.Copy(params.Cmds, nodeVerbs)
+	maps.Copy(params.Cmds, wayVerbs)
 	for _, folder := range folders {
 		files, _ := filepath.Glob(filepath.Join("testdata", folder, "*.txtar")) // the pattern is well-formed
 		params.Files = append(params.Files, files...)
