@@ -147,7 +147,9 @@ func TestAPromiseThatShrinksInTheMiddleHoldsWithAReason(t *testing.T) {
 	s.settle(Settled)
 	before := s.uids()
 	s.change(image(0, "app:v2"))
-	s.rounds(6)
+	for rounds := 0; s.updatedPods("app:v2") == 0 && rounds < 40; rounds++ {
+		s.rounds(1)
+	}
 	s.change(set1(int64(2), "spec", "replicas"))
 	s.settle(Held)
 	if text := s.plan.Workloads[0].Text; !strings.Contains(text, "no room") {
@@ -186,7 +188,7 @@ func TestGateKeepsTrafficAwayBeforeTheRestartAndNotForMetadata(t *testing.T) {
 
 func TestPrioritiesRestartInBatchesOnce(t *testing.T) {
 	ordered := podAnnotation(priorityAnnotation, "Ordered")
-	for rounds := range 10 {
+	for rounds := range 7 {
 		onEachHost(t, func(t *testing.T, s *story) {
 			before := s.uids()
 			s.change(image(0, "app:v2"), image(1, "tail:v2"))

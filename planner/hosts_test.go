@@ -85,7 +85,7 @@ func TestAnnotationChangeRestartsNothing(t *testing.T) {
 
 // interrupted rounds: the next commit comes after any number of them.
 func TestSecondCommitInTheMiddleLosesNothing(t *testing.T) {
-	for rounds := range 12 {
+	for rounds := range 8 {
 		onEachHost(t, func(t *testing.T, s *story) {
 			before := s.uids()
 			s.change(image(0, "app:v2"))
@@ -109,7 +109,7 @@ func (s *story) rounds(n int) {
 }
 
 func TestRevertInTheMiddleRestartsOnlyPodsThatHadChanged(t *testing.T) {
-	for rounds := range 12 {
+	for rounds := range 8 {
 		onEachHost(t, func(t *testing.T, s *story) {
 			before := s.uids()
 			s.change(image(0, "app:v2"))
@@ -132,7 +132,7 @@ func (s *story) restartedAtMost(i, times int) {
 }
 
 func TestRecreateInTheMiddleOfAnUpdateInPlaceKeepsTheBudget(t *testing.T) {
-	for rounds := range 12 {
+	for rounds := range 8 {
 		onEachHost(t, func(t *testing.T, s *story) {
 			before := s.uids()
 			s.change(image(0, "app:v2"))
@@ -146,7 +146,7 @@ func TestRecreateInTheMiddleOfAnUpdateInPlaceKeepsTheBudget(t *testing.T) {
 }
 
 func TestUpdateInPlaceInTheMiddleOfARecreationSettles(t *testing.T) {
-	for rounds := range 12 {
+	for rounds := range 8 {
 		onEachHost(t, func(t *testing.T, s *story) {
 			before := s.uids()
 			s.change(env("debug"))
@@ -222,7 +222,7 @@ func TestRevertOfABrokenImageSettles(t *testing.T) {
 }
 
 func TestLostPodsComeBackWithTheWantedTemplate(t *testing.T) {
-	for rounds := range 10 {
+	for rounds := range 7 {
 		onEachHost(t, func(t *testing.T, s *story) {
 			s.room = -1
 			s.change(image(0, "app:v2"))

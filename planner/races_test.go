@@ -8,7 +8,7 @@ import (
 )
 
 // races is how many random orders each story below is told in.
-var races = flag.Uint64("races", 5, "random orders of events per story and kind")
+var races = flag.Uint64("races", 3, "random orders of events per story and kind")
 
 // onEachRace runs a story on every kind, many times, from settled pods.
 func onEachRace(t *testing.T, tell func(s *story, random *rand.Rand), edits ...edit) {
