@@ -34,7 +34,8 @@ func gateOf(pod *corev1.Pod) (corev1.ConditionStatus, time.Time) {
 
 // closed says whether traffic has left the pod: the gate is False, the kubelet
 // has made the pod unready for it, and the grace period since then is over.
-// wake is when it will be, if only time is missing.
+// wake is when it will be, if only time is missing. Conditions tell whole
+// seconds, rounded down, so a grace period takes up to one second more.
 func (r *rollout) closed(pod *corev1.Pod) (ok bool, wake time.Time) {
 	status, since := gateOf(pod)
 	unready, ready := readySince(pod)
@@ -42,6 +43,9 @@ func (r *rollout) closed(pod *corev1.Pod) (ok bool, wake time.Time) {
 		return false, time.Time{}
 	}
 	over := latest(since, unready).Add(r.settings.Grace)
+	if r.settings.Grace > 0 {
+		over = over.Add(time.Second)
+	}
 	if r.now.Before(over) {
 		return false, over
 	}

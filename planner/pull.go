@@ -18,6 +18,9 @@ import (
 const LabelPull = Domain + "/pull"
 
 // maxPulls bounds the pods that bring images to nodes at one time, per workload.
+// One that has done so stays as a proof while pods there need the image. Ahead of
+// their turn pods get no more than the bound, proofs included; those whose turn
+// it is are never kept waiting by proofs.
 const maxPulls = 10
 
 // pullImages finds for each pod that is to restart whether its new images are on
@@ -33,13 +36,10 @@ func (r *rollout) pullImages(snap Snapshot) Step {
 			running[pod.Name] = pod
 		}
 	}
+	pulling := unfinished(running)
 	needed := map[string]bool{}
 	var step Step
-	for i := range r.cases {
-		c := &r.cases[i]
-		if c.turn == 0 || c.verdict != Restart {
-			continue
-		}
+	for _, c := range r.restartingByTurn() {
 		node := c.pod.Spec.NodeName
 		for _, image := range newImages(*c) {
 			name := pullName(r.uid(), node, image)
@@ -54,8 +54,9 @@ func (r *rollout) pullImages(snap Snapshot) Step {
 				c.pulling = clip(fmt.Sprintf("image %s cannot be pulled to node %s: %s", image, node, text))
 				r.stopped = "pod " + c.pod.Name + ": " + c.pulling
 			}
-			if !asked && len(running)+len(step) < maxPulls {
+			if ahead := c.turn > 1 && len(running)+len(step) >= maxPulls; !asked && !ahead && pulling < maxPulls {
 				step = append(step, r.pullPod(name, node, image))
+				pulling++
 			}
 		}
 	}
@@ -66,6 +67,28 @@ func (r *rollout) pullImages(snap Snapshot) Step {
 		}
 	}
 	return step
+}
+
+func unfinished(pulls map[string]*corev1.Pod) int {
+	n := 0
+	for _, pod := range pulls {
+		if !pulled(pod) {
+			n++
+		}
+	}
+	return n
+}
+
+// restartingByTurn are the pods that are to restart, in the order of their turns.
+func (r *rollout) restartingByTurn() []*podCase {
+	var some []*podCase
+	for i := range r.cases {
+		if c := &r.cases[i]; c.turn > 0 && c.verdict == Restart {
+			some = append(some, c)
+		}
+	}
+	slices.SortStableFunc(some, func(a, b *podCase) int { return a.turn - b.turn })
+	return some
 }
 
 // runsOn: one of the workload's own pods runs the image on that node.
