@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"time"
 
@@ -13,7 +14,10 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/util/retry"
+
+	"situ.gitops/planner"
 )
 
 // wayVerbs are about a pod's way through an update.
@@ -21,6 +25,7 @@ var wayVerbs = map[string]func(ts *testscript.TestScript, neg bool, args []strin
 	"in-order":       inOrder,
 	"never":          never,
 	"never-unpinned": neverUnpinned,
+	"pulling":        pulling,
 	"forget-digests": forgetDigests,
 	"apply":          applyFile,
 	"eventually":     eventuallySays,
@@ -91,6 +96,29 @@ func neverUnpinned(ts *testscript.TestScript, neg bool, args []string) {
 				}
 				was[c.Name] = c.Image
 			}
+		}
+	}
+}
+
+// pulling wants no more than a number of pulls to have been under way at a time.
+func pulling(ts *testscript.TestScript, neg bool, args []string) {
+	expect(ts, !neg && len(args) == 1, "pulling NUMBER")
+	most, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	s := of(ts)
+	ts.Check(s.witness.catchUp(s.ctx))
+	under := map[types.UID]bool{}
+	for _, event := range s.witness.testimony() {
+		pod := event.Object.(*corev1.Pod)
+		if pod.Labels[planner.LabelPull] == "" {
+			continue
+		}
+		delete(under, pod.UID)
+		if event.Type != watch.Deleted && pod.DeletionTimestamp == nil && pod.Status.Phase == corev1.PodPending {
+			under[pod.UID] = true
+		}
+		if len(under) > most {
+			ts.Fatalf("%d pulls were under way, want %d at most", len(under), most)
 		}
 	}
 }
