@@ -283,7 +283,8 @@ func picture(pods map[types.UID]*corev1.Pod) string {
 // portrait shows a pod: each container's image, and the wanted one where the
 // kubelet has not followed yet.
 func portrait(pod *corev1.Pod) string {
-	text := fmt.Sprintf("  %s ready: %t, deleted: %t", pod.Name, ready(pod), pod.DeletionTimestamp != nil)
+	text := fmt.Sprintf("  %s ready: %t, deleted: %t, kubelet has seen spec %d of %d", pod.Name, ready(pod), pod.DeletionTimestamp != nil,
+		pod.Status.ObservedGeneration, pod.Generation)
 	for _, container := range pod.Spec.Containers {
 		status := statusOf(pod, container.Name)
 		if status == nil {
