@@ -173,7 +173,7 @@ func brokenContainer(pod *corev1.Pod, mark Mark) string {
 			if waiting == nil || !slices.Contains(brokenReasons, waiting.Reason) {
 				continue
 			}
-			if waiting.Reason == "CrashLoopBackOff" && stoppedByUpdate(&list[i], mark) {
+			if waiting.Reason == "CrashLoopBackOff" && (stoppedByUpdate(&list[i], mark) || stoppedByResize(pod, &list[i])) {
 				continue
 			}
 			return clip(fmt.Sprintf("container %s: %s: %s", list[i].Name, waiting.Reason, waiting.Message))
@@ -189,6 +189,22 @@ func stoppedByUpdate(status *corev1.ContainerStatus, mark Mark) bool {
 	before, restarts := mark.Restart[status.Name]
 	return restarts && ended != nil && (ended.ContainerID == before || !ended.StartedAt.After(mark.At))
 }
+
+// stoppedByResize: no mark tells of a resize that restarts a container. One that
+// can, and that ended as the kubelet makes a container end, is given the benefit
+// of the doubt; a real crash loop is told once the deadline is over.
+func stoppedByResize(pod *corev1.Pod, status *corev1.ContainerStatus) bool {
+	live, ended := liveContainer(pod, status.Name), status.LastTerminationState.Terminated
+	if live == nil || ended == nil || ended.Reason == "OOMKilled" || !slices.Contains(exitsWhenStopped, ended.ExitCode) {
+		return false
+	}
+	return slices.ContainsFunc(live.ResizePolicy, func(policy corev1.ContainerResizePolicy) bool {
+		return policy.RestartPolicy == corev1.RestartContainer
+	})
+}
+
+// exitsWhenStopped: in its own time, by SIGKILL, by SIGTERM.
+var exitsWhenStopped = []int32{0, 128 + 9, 128 + 15}
 
 func readySince(pod *corev1.Pod) (time.Time, bool) {
 	for i := range pod.Status.Conditions {

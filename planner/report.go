@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	corev1 "k8s.io/api/core/v1"
 )
 
 // report writes what was decided into the plan.
@@ -79,7 +81,7 @@ func (r *rollout) state(acting bool) (State, string) {
 		return Progressing, "updating"
 	case r.stopped != "":
 		return Failed, r.stopped
-	case r.live.Health.Status == "Failed":
+	case r.live.Health.Status == "Failed" && !r.backsOff():
 		return Failed, r.live.Health.Text
 	case r.waits != "":
 		return Progressing, r.waits
@@ -103,6 +105,16 @@ func (r *rollout) state(acting bool) (State, string) {
 		return Failed, "taken back: " + r.reverted
 	}
 	return Settled, ""
+}
+
+// backsOff: the kubelet lets a container wait that an update has stopped, which
+// looks like a crash loop to others.
+func (r *rollout) backsOff() bool {
+	return slices.ContainsFunc(r.cases, func(c podCase) bool {
+		return slices.ContainsFunc(c.pod.Status.ContainerStatuses, func(status corev1.ContainerStatus) bool {
+			return status.State.Waiting != nil && (stoppedByUpdate(&status, c.mark) || stoppedByResize(c.pod, &status))
+		})
+	})
 }
 
 // blockedBy says who forbids to touch the first pod that waits.

@@ -1,6 +1,11 @@
 package planner
 
-import "time"
+import (
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+)
 
 // podStep are the actions on pods whose turn is now: patched, or deleted so that
 // their controller makes them anew.
@@ -31,11 +36,42 @@ func (r *rollout) inPlaceStep(patch func(podCase) Action) Step {
 // awaitResize takes a pod for unavailable from the moment that a resize which
 // restarts a container was sent: it will be, though it does not show yet.
 func (r *rollout) awaitResize(c *podCase) {
+	if r.resizedItself(c.pod) {
+		r.awaitOwnResize(c)
+		return
+	}
 	if !c.resizes || c.verdict != Restart || !resizeSent(c.pod, r.want) {
 		return
 	}
 	if done, text := resizeDone(c.pod, r.want); !done {
 		c.progress.available, c.progress.text = false, text
+	}
+}
+
+// resizedItself: a bare pod is its own template. No change is left to see once
+// the resize was sent, so the kubelet's word is all there is. Its first
+// generation was never resized.
+func (r *rollout) resizedItself(pod *corev1.Pod) bool {
+	return r.manifest.Kind == "Pod" && pod.Generation > 1 && resizeSent(pod, r.want)
+}
+
+// awaitOwnResize: a bare pod has arrived when its resources are in force, and
+// never will if the node has said so, or has put it off for too long.
+func (r *rollout) awaitOwnResize(c *podCase) {
+	done, text := resizeDone(c.pod, r.want)
+	if done || c.progress.broken {
+		return
+	}
+	limit := pendingSince(c.pod).Add(r.settings.Deadline)
+	switch pending := resizePending(c.pod); {
+	case pending == "":
+		c.progress = progress{text: text}
+	case pending == corev1.PodReasonInfeasible:
+		c.progress = progress{text: text, broken: true}
+	case r.now.Before(limit):
+		c.progress = progress{text: text, wake: limit}
+	default:
+		c.progress = progress{text: fmt.Sprintf("%s, for longer than %s", text, r.settings.Deadline), broken: true}
 	}
 }
 

@@ -25,7 +25,7 @@ func (r *rollout) next(c podCase, patch func(podCase) Action) (Action, bool) {
 	if c.resizes && !resizeSent(c.pod, r.want) {
 		return resizePod(c, r.want), true
 	}
-	if c.resizes {
+	if c.resizes || r.resizedItself(c.pod) && resizePending(c.pod) != corev1.PodReasonInfeasible {
 		if done, text := resizeDone(c.pod, r.want); !done {
 			r.waitFor(c.pod, text)
 			r.stopAfterDeadline(c.pod, text)

@@ -9,10 +9,12 @@ import (
 func TestOnSimulatedNodes(t *testing.T) {
 	g := onSimulatedNodes(t)
 	t.Run("stories", func(t *testing.T) { testscript.Run(t, tell(t.Context(), g, "both", "simulated")) })
-	t.Run("crashes", func(t *testing.T) { crashes(t, g) })
+	t.Run("crashes", func(t *testing.T) { t.Parallel(); crashes(t, g) })
+	t.Run("a settled source asks nothing", func(t *testing.T) { aSettledSourceAsksNothing(t, g) })
 }
 
 func TestOnARealNode(t *testing.T) {
 	g := onARealNode(t)
+	t.Run("back-offs", func(t *testing.T) { backOffs(t, g) })
 	t.Run("stories", func(t *testing.T) { testscript.Run(t, tell(t.Context(), g, "both", "node")) })
 }
