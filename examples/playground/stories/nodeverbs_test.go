@@ -1,7 +1,9 @@
 package stories
 
 import (
+	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net/http"
 	"os"
@@ -12,6 +14,8 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 	corev1 "k8s.io/api/core/v1"
+
+	"situ.gitops/examples/playground/visitor"
 )
 
 // nodeVerbs need containers that really run.
@@ -27,9 +31,9 @@ var nodeVerbs = map[string]func(ts *testscript.TestScript, neg bool, args []stri
 func visitService(ts *testscript.TestScript, neg bool, args []string) {
 	expect(ts, !neg && len(args) == 1, "visit SERVICE")
 	s := of(ts)
-	v, err := newVisitor(s.ctx, s.client(), s.namespace, args[0])
+	v, err := visitor.Start(s.ctx, s.client(), s.namespace, args[0])
 	ts.Check(err)
-	ts.Defer(v.close)
+	ts.Defer(v.Close)
 	s.visitors[args[0]] = v
 }
 
@@ -40,14 +44,14 @@ func visited(ts *testscript.TestScript, neg bool, args []string) {
 	expect(ts, !neg && (len(args) == 1 || len(args) == 2), usage)
 	v := of(ts).visitors[args[0]]
 	expect(ts, v != nil, "visit SERVICE, before: visited SERVICE")
-	account := v.since(time.Time{})
+	account := v.Since(time.Time{})
 	fmt.Fprintf(ts.Stdout(), "%s: %s\n", args[0], account)
 	if len(args) == 1 {
 		return
 	}
 	what, b, ok := parseBound(args[1])
 	expect(ts, ok && what == "failed", usage)
-	if !b.holds(account.failed) || account.visits == 0 {
+	if !b.holds(account.Failed) || account.Visits == 0 {
 		ts.Fatalf("%s: %s; want %s failed", args[0], account, b)
 	}
 }
@@ -58,11 +62,14 @@ func ask(ts *testscript.TestScript, neg bool, args []string) {
 	s := of(ts)
 	pods, err := s.pods(args[0])
 	ts.Check(err)
-	v := &visitor{http: http.Client{Timeout: 5 * time.Second}}
+	client := http.Client{Timeout: 5 * time.Second}
 	for _, pod := range pods {
-		answer, err := v.get(s.ctx, "http://"+pod.Status.PodIP+":8080"+args[1])
+		request, err := http.NewRequestWithContext(s.ctx, http.MethodGet, "http://"+pod.Status.PodIP+":8080"+args[1], nil)
 		ts.Check(err)
-		fmt.Fprint(ts.Stdout(), answer)
+		response, err := client.Do(request)
+		ts.Check(err)
+		_, err = io.Copy(ts.Stdout(), response.Body)
+		ts.Check(errors.Join(err, response.Body.Close()))
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"situ.gitops/examples/playground/gitserver"
 	"situ.gitops/examples/playground/registry"
+	"situ.gitops/examples/playground/visitor"
 )
 
 // story is the stage of one story: a namespace, a repository with its server,
@@ -22,8 +23,8 @@ type story struct {
 	namespace  string
 	repository *gitserver.Repository
 	witness    *witness
-	memories   map[string]memory   // by selector
-	visitors   map[string]*visitor // by Service
+	memories   map[string]memory           // by selector
+	visitors   map[string]*visitor.Visitor // by Service
 }
 
 // users of every story's Git server; stories are told as the first.
@@ -57,7 +58,7 @@ func newStory(ctx context.Context, g *ground, dir string, after func(func())) (*
 		return nil, err
 	}
 	after(witness.close)
-	s := &story{ground: g, ctx: ctx, namespace: namespace, repository: repository, witness: witness, memories: map[string]memory{}, visitors: map[string]*visitor{}}
+	s := &story{ground: g, ctx: ctx, namespace: namespace, repository: repository, witness: witness, memories: map[string]memory{}, visitors: map[string]*visitor.Visitor{}}
 	return s, g.writeKubeconfig(filepath.Join(dir, ".kube", "config"), "east", namespace)
 }
 

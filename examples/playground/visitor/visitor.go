@@ -1,4 +1,9 @@
-package stories
+// Package visitor sends requests to a Service all the time and remembers how they
+// went, so that what an update costs a client can be told.
+//
+// It goes where a node's proxy would send it, which the playground does not have.
+// It leaves the pods' addresses to be reachable: only a real node's are.
+package visitor
 
 import (
 	"context"
@@ -19,12 +24,14 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// visitPause is between two visits: short against any restart of a container.
-const visitPause = 5 * time.Millisecond
+// pause is between two visits: short against any restart of a container.
+const pause = 5 * time.Millisecond
 
-// visitor sends requests to a Service all the time, as a node's proxy would: it
-// watches the Service's EndpointSlices and takes the ready addresses in turn.
-type visitor struct {
+// patience bounds the wait for a Service's first address.
+const patience = 90 * time.Second
+
+// Visitor watches a Service's EndpointSlices and takes the ready addresses in turn.
+type Visitor struct {
 	slices discoverylisters.EndpointSliceNamespaceLister
 	http   http.Client
 	stop   context.CancelFunc
@@ -41,10 +48,10 @@ type visit struct {
 	err     error
 }
 
-// newVisitor begins once the Service has a ready address.
-func newVisitor(ctx context.Context, client kubernetes.Interface, namespace, service string) (*visitor, error) {
+// Start begins once the Service has a ready address; Close ends it.
+func Start(ctx context.Context, client kubernetes.Interface, namespace, service string) (*Visitor, error) {
 	own, stop := context.WithCancel(ctx)
-	v := &visitor{stop: stop, http: http.Client{
+	v := &Visitor{stop: stop, http: http.Client{
 		Timeout: 2 * time.Second,
 		Transport: &http.Transport{
 			DisableKeepAlives: true, // every visit is a client of its own
@@ -59,28 +66,42 @@ func newVisitor(ctx context.Context, client kubernetes.Interface, namespace, ser
 	if !cache.WaitForCacheSync(own.Done(), informer.HasSynced) {
 		return nil, v.closed(fmt.Errorf("watch the endpoints of %s: %w", service, context.Cause(own)))
 	}
-	err := eventually(ctx, "a ready address of service "+service, func() (bool, error) {
-		addresses, err := v.addresses(service)
-		return len(addresses) > 0, err
-	})
-	if err != nil {
+	if err := v.await(own, service); err != nil {
 		return nil, v.closed(err)
 	}
 	v.done.Go(func() { v.visitAll(own, service) })
 	return v, nil
 }
 
-func (v *visitor) closed(err error) error {
-	v.close()
+// await waits until there is somebody to visit.
+func (v *Visitor) await(ctx context.Context, service string) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("service %s has no ready address within %s", service, patience))
+	defer cancel()
+	for {
+		addresses, err := v.addresses(service)
+		if err != nil || len(addresses) > 0 {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(pause):
+		}
+	}
+}
+
+func (v *Visitor) closed(err error) error {
+	v.Close()
 	return err
 }
 
-func (v *visitor) close() {
+// Close ends the visits and waits for the last one.
+func (v *Visitor) Close() {
 	v.stop()
 	v.done.Wait()
 }
 
-func (v *visitor) visitAll(ctx context.Context, service string) {
+func (v *Visitor) visitAll(ctx context.Context, service string) {
 	for turn := 0; ctx.Err() == nil; turn++ {
 		one := visit{at: time.Now()}
 		addresses, err := v.addresses(service)
@@ -91,7 +112,7 @@ func (v *visitor) visitAll(ctx context.Context, service string) {
 			one.err = fmt.Errorf("service %s has no ready address", service)
 		default:
 			one.address = addresses[turn%len(addresses)]
-			_, one.err = v.get(ctx, "http://"+one.address+"/")
+			one.err = v.get(ctx, "http://"+one.address+"/")
 		}
 		if ctx.Err() != nil {
 			return // cut off by us
@@ -101,13 +122,13 @@ func (v *visitor) visitAll(ctx context.Context, service string) {
 		v.mu.Unlock()
 		select {
 		case <-ctx.Done():
-		case <-time.After(visitPause):
+		case <-time.After(pause):
 		}
 	}
 }
 
 // addresses are those that a proxy would send new connections to.
-func (v *visitor) addresses(service string) ([]string, error) {
+func (v *Visitor) addresses(service string) ([]string, error) {
 	all, err := v.slices.List(labels.SelectorFromSet(labels.Set{discoveryv1.LabelServiceName: service}))
 	if err != nil {
 		return nil, err
@@ -125,59 +146,59 @@ func (v *visitor) addresses(service string) ([]string, error) {
 	return addresses, nil
 }
 
-// get wants an answer, and the right one.
-func (v *visitor) get(ctx context.Context, url string) (string, error) {
+// get wants a whole answer.
+func (v *Visitor) get(ctx context.Context, url string) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
-		return "", err
+		return err
 	}
 	response, err := v.http.Do(request)
 	if err != nil {
-		return "", err
+		return err
 	}
 	defer response.Body.Close()
-	body, err := io.ReadAll(response.Body)
-	if err == nil && response.StatusCode != http.StatusOK {
-		err = fmt.Errorf("%s answers %s", url, response.Status)
+	if response.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s answers %s", url, response.Status)
 	}
-	return string(body), err
+	_, err = io.Copy(io.Discard, response.Body)
+	return err
 }
 
-// account is what a visitor has to tell of a time.
-type account struct {
-	visits, failed int
-	longest        time.Duration // without a single answer
-	first          error         // that went wrong
+// Account is what a visitor has to tell of a time.
+type Account struct {
+	Visits, Failed int
+	Longest        time.Duration // without a single answer
+	First          error         // that went wrong
 }
 
-func (a account) String() string {
-	text := fmt.Sprintf("%d requests, %d failed, longest time without an answer %s", a.visits, a.failed, a.longest.Round(time.Millisecond))
-	if a.first != nil {
-		text += "; the first failure: " + a.first.Error()
+func (a Account) String() string {
+	text := fmt.Sprintf("%d requests, %d failed, longest time without an answer %s", a.Visits, a.Failed, a.Longest.Round(time.Millisecond))
+	if a.First != nil {
+		text += "; the first failure: " + a.First.Error()
 	}
 	return text
 }
 
-// since tells of all visits from a moment on.
-func (v *visitor) since(moment time.Time) account {
+// Since tells of all visits from a moment on.
+func (v *Visitor) Since(moment time.Time) Account {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	var a account
+	var a Account
 	answered := moment
 	for _, one := range v.visits {
 		if one.at.Before(moment) {
 			continue
 		}
-		a.visits++
+		a.Visits++
 		if one.err != nil {
-			a.failed++
-			if a.first == nil {
-				a.first = one.err
+			a.Failed++
+			if a.First == nil {
+				a.First = one.err
 			}
 			continue
 		}
 		if !answered.IsZero() {
-			a.longest = max(a.longest, one.at.Sub(answered))
+			a.Longest = max(a.Longest, one.at.Sub(answered))
 		}
 		answered = one.at
 	}
