@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"situ.gitops/examples/playground/cluster"
 	"situ.gitops/examples/playground/realnode"
@@ -73,16 +74,16 @@ func (g *ground) newNamespace(ctx context.Context) (string, error) {
 	})
 }
 
-// writeKubeconfig gives access to a namespace; its one context, and so the
-// cluster in notes, is called name.
-func (g *ground) writeKubeconfig(path, name, namespace string) error {
-	config, err := clientcmd.LoadFromFile(g.cluster.Kubeconfig())
+// writeKubeconfig makes a kubeconfig for one namespace out of another one; its
+// one context, and so the cluster in notes, is called name.
+func writeKubeconfig(from, path, name, namespace string) error {
+	config, err := clientcmd.LoadFromFile(from)
 	if err != nil {
 		return err
 	}
 	own := config.Contexts[config.CurrentContext]
 	own.Namespace = namespace
-	config.Contexts[name], config.CurrentContext = own, name
+	config.Contexts, config.CurrentContext = map[string]*clientcmdapi.Context{name: own}, name
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
 	}

@@ -59,7 +59,7 @@ func newStory(ctx context.Context, g *ground, dir string, after func(func())) (*
 	}
 	after(witness.close)
 	s := &story{ground: g, ctx: ctx, namespace: namespace, repository: repository, witness: witness, memories: map[string]memory{}, visitors: map[string]*visitor.Visitor{}}
-	return s, g.writeKubeconfig(filepath.Join(dir, ".kube", "config"), "east", namespace)
+	return s, writeKubeconfig(g.cluster.Kubeconfig(), filepath.Join(dir, ".kube", "config"), "east", namespace)
 }
 
 // removeNamespace asks for it and does not wait: the cluster ends soon anyway.
