@@ -35,6 +35,9 @@ type assessor struct {
 
 	allocatable map[string]corev1.ResourceList
 	compared    map[string]comparison
+	amounts     []podAmount      // of the wanted template
+	history     []map[string]any // the objects that hold the workload's templates, now and earlier
+	earlier     []podAmount      // of those
 }
 
 type comparison struct {
@@ -81,7 +84,7 @@ func (a *assessor) assess(pod *corev1.Pod, m made) podCase {
 	}
 	compared := a.compare(m)
 	mark := c.mark
-	rest := remainder(pod, mark, a.want, compared.changes)
+	rest := append(remainder(pod, mark, a.want, compared.changes), a.leftOver(pod, compared.changes)...)
 	if compared.equal && len(rest) == 0 {
 		c.current = true
 		return c

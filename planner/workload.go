@@ -118,7 +118,8 @@ func hostOf(r *rollout, snap Snapshot) host {
 
 // assess asks for each pod, and then for the workload as a whole.
 func (r *rollout) assess(h host, snap Snapshot) {
-	a := assessor{want: r.want, settings: r.settings, served: snap.Served, allocatable: snap.Allocatable}
+	a := assessor{want: r.want, settings: r.settings, served: snap.Served, allocatable: snap.Allocatable,
+		amounts: resizable(r.want), history: historyOf(r.live, snap.Owned[r.uid()])}
 	pods := h.pods()
 	r.cases = make([]podCase, 0, len(pods))
 	for _, pod := range pods {
