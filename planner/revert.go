@@ -44,7 +44,7 @@ func (r *rollout) revertStep(h host) Step {
 	for i := range r.cases {
 		c := &r.cases[i]
 		from := c.mark.From
-		if !c.current || !c.progress.broken || !h.recorded(from).known {
+		if !r.reachedBy(c) || !c.progress.broken || !h.recorded(from).known {
 			continue
 		}
 		note := jsonText(Reverted{Template: revision(r.want), To: from, Text: r.stopped})

@@ -149,9 +149,15 @@ const keptByPartition = "kept by partition"
 // firstBroken names an updated pod that will not come up: it stops the rollout.
 func (r *rollout) firstBroken() string {
 	for i := range r.cases {
-		if c := &r.cases[i]; c.progress.broken && (c.current || c.mark.Partial) {
+		if c := &r.cases[i]; c.progress.broken && r.reachedBy(c) {
 			return "pod " + c.pod.Name + ": " + c.progress.text
 		}
 	}
 	return ""
+}
+
+// reachedBy: this update has come to the pod, if only with its first batch. What
+// an earlier one has left unfinished is not its fault.
+func (r *rollout) reachedBy(c *podCase) bool {
+	return c.current || c.mark.Partial && c.mark.Revision == revision(r.want)
 }

@@ -36,8 +36,8 @@ func (r *rollout) next(c podCase, patch func(podCase) Action) (Action, bool) {
 		r.waitFor(c.pod, c.pulling)
 		return Action{}, false
 	}
-	mark := c.mark
-	if mark.Partial && !r.batchDone(c.pod, mark) {
+	mark, first := c.mark, firstBatch(c, r.want)
+	if mark.Partial && !r.batchDone(c.pod, mark, first) {
 		return Action{}, false
 	}
 	if len(c.patched) > 0 && hasGate(c.pod) && !mark.Partial {
@@ -51,7 +51,7 @@ func (r *rollout) next(c podCase, patch func(podCase) Action) (Action, bool) {
 			return Action{}, false
 		}
 	}
-	if first := firstBatch(c, r.want); len(first) < len(c.patched) {
+	if len(first) < len(c.patched) {
 		return r.patchBatch(c, first), true
 	}
 	return patch(c), true
@@ -79,13 +79,17 @@ func (r *rollout) wakeAt(t time.Time) {
 	}
 }
 
-// batchDone: every container of the batches so far is proven and ready.
-func (r *rollout) batchDone(pod *corev1.Pod, mark Mark) bool {
-	if name := unproven(pod, mark); name != "" {
-		r.waitFor(pod, "container "+name+" has not restarted yet")
-		return false
-	}
+// batchDone: every container of the batches so far is proven and ready, but for
+// those that restart again next. A broken one must not keep its own fix waiting.
+func (r *rollout) batchDone(pod *corev1.Pod, mark Mark, next []string) bool {
 	for _, name := range union(mark.Restart, nil) {
+		if slices.Contains(next, name) {
+			continue
+		}
+		if !proven(pod, mark, name) {
+			r.waitFor(pod, "container "+name+" has not restarted yet")
+			return false
+		}
 		if status := containerStatus(pod, name); status == nil || !status.Ready {
 			r.waitFor(pod, "container "+name+" is not ready, and others come after it")
 			return false
