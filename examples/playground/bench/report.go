@@ -104,7 +104,9 @@ func (r *Report) writes(f fleet, c count) {
 		rest = c.writes() - perPod*f.pods
 		r.info("  API writes per pod, gate included", "%d", perPod)
 	}
-	r.info("  API writes beside, per workload", "%.1f", float64(rest)/float64(f.workloads))
+	pulls := c.client["create"] + c.client["delete"] // pods that bring the image to the nodes
+	r.info("  API writes beside, per workload", "%.1f, of which %.1f bring the image to the nodes",
+		float64(rest)/float64(f.workloads), float64(pulls)/float64(f.workloads))
 	r.info("  other API requests of the rollout", "%d reads, %d dry runs, %d watches", c.client["get"], c.client["dry-run"], c.client["watch"])
 	r.target(c.server == c.requests(), "  requests as situ and as the API server counted", fmt.Sprintf("%d and %d", c.requests(), c.server), "equal")
 }
