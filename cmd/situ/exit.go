@@ -4,6 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
+
+	"situ.gitops/cmd/situ/report"
 )
 
 // The exit codes. Scripts rely on them; help texts and the README quote them.
@@ -64,7 +67,11 @@ func exitCode(errOut io.Writer, err error) int {
 	exit := exitError{exitUsage, err}
 	errors.As(err, &exit)
 	if exit.cause != nil {
-		fmt.Fprintf(errOut, "situ: %v\n", err)
+		lines := strings.Split(err.Error(), "\n")
+		for i, line := range lines {
+			lines[i] = report.Printable(line)
+		}
+		fmt.Fprintf(errOut, "situ: %s\n", strings.Join(lines, "\n"))
 	}
 	return exit.code
 }

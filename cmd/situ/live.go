@@ -9,6 +9,7 @@ import (
 	"golang.org/x/term"
 
 	"situ.gitops/applier"
+	"situ.gitops/cmd/situ/report"
 	"situ.gitops/planner"
 )
 
@@ -66,9 +67,9 @@ func objectNews(outcome applier.Outcome) string {
 		verb, isObject := verbs[result.Unit]
 		switch {
 		case result.Err != nil:
-			fmt.Fprintf(&news, "%s: %s: %v\n", result.Unit, result.Action.Name, result.Err)
+			news.WriteString(report.Printable(fmt.Sprintf("%s: %s: %v", result.Unit, result.Action.Name, result.Err)) + "\n")
 		case isObject && result.Status == applier.Done:
-			fmt.Fprintf(&news, "%s: %sd\n", result.Unit, verb)
+			news.WriteString(report.Printable(fmt.Sprintf("%s: %sd", result.Unit, verb)) + "\n")
 		}
 	}
 	return news.String()
@@ -77,7 +78,7 @@ func objectNews(outcome applier.Outcome) string {
 // workloadNews is the line for a workload, "" if there is nothing new. On a
 // terminal the live line has what is on its way.
 func (l *live) workloadNews(w planner.WorkloadPlan) string {
-	text := fmt.Sprintf("%s: %s\n", w.Ref, pace(w))
+	text := report.Printable(fmt.Sprintf("%s: %s", w.Ref, pace(w))) + "\n"
 	before, known := l.told[w.Ref]
 	if text == before || !known && w.State == planner.Settled {
 		return ""
@@ -141,7 +142,7 @@ func (l *live) show(news, line string) error {
 
 // fitted cuts a line to the terminal's width, where it could not be taken back.
 func (l *live) fitted(line string) string {
-	line = strings.ReplaceAll(line, "\n", " ")
+	line = report.Printable(line)
 	width, _, err := term.GetSize(l.fd)
 	letters := []rune(line)
 	if err != nil || width < 5 || len(letters) < width {

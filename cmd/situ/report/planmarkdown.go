@@ -108,13 +108,3 @@ func podNote(pod planner.PodPlan, workload []planner.Reason) string {
 	}
 	return strings.Join(parts, "; ")
 }
-
-// code is a name in a code span, where nothing is read as markup.
-func code(name string) string {
-	return "`" + strings.NewReplacer("`", "'", "|", "/", "\n", " ").Replace(name) + "`"
-}
-
-// escape keeps a text from outside from being read as Markdown or HTML.
-func escape(text string) string {
-	return strings.NewReplacer("|", "\\|", "<", "&lt;", ">", "&gt;", "*", "\\*", "`", "'", "_", "\\_", "[", "\\[", "]", "\\]", "\n", " ").Replace(text)
-}

@@ -57,9 +57,14 @@ func (p Printer) write(page *page) error {
 	return err
 }
 
-// line adds one line, without blanks at its end.
+// line adds one line, without blanks at its end. It stays one line, and safe for a
+// terminal, whatever its arguments hold.
 func (p *page) line(format string, args ...any) {
-	p.WriteString(strings.TrimRight(fmt.Sprintf(format, args...), " ") + "\n")
+	text, safe := strings.TrimRight(fmt.Sprintf(format, args...), " "), Printable
+	if p.color {
+		safe = printablePainted
+	}
+	p.WriteString(safe(text) + "\n")
 }
 
 // The colours: of what is fine, of what costs something, of what is wrong.
