@@ -69,9 +69,12 @@ func (s *slot) take() *script {
 // playAlone plays a script on a stage of its own, and says what was wrong.
 func playAlone(t *testing.T, script script) (failure error) {
 	start := time.Now()
-	wrong, story, err := perform(t.Context(), script)
+	wrong, story, err := perform(t.Context(), &chosen, script)
 	t.Logf("seed %d, %s, %d steps: %s", script.seed, script.kind, len(script.steps), time.Since(start).Round(time.Second))
 	if err == nil && len(wrong) == 0 {
+		if chosen.tell {
+			t.Logf("%s\n%s", script, story)
+		}
 		return nil
 	}
 	firstFailed.put(script)
@@ -80,14 +83,12 @@ func playAlone(t *testing.T, script script) (failure error) {
 
 // perform plays a script; it gives what the judge has to say, what happened, and
 // the error that ended it.
-func perform(ctx context.Context, script script) (wrong []string, story string, err error) {
-	s, err := newStage(ctx, &chosen, script)
+func perform(ctx context.Context, options *options, script script) (wrong []string, story string, err error) {
+	s, err := newStage(ctx, options, script)
 	if err == nil {
 		err = s.play()
 	}
-	if err != nil || len(s.judge.accusations()) > 0 {
-		story = strings.Join(s.ledger.text(), "\n") + "\n" + s.judge.picture() + "\n" + strings.Join(s.log.lines(80), "\n")
-	}
+	story = strings.Join(s.ledger.text(), "\n") + "\n" + s.judge.picture() + "\n" + strings.Join(s.log.lines(80), "\n")
 	closing := s.close(context.WithoutCancel(ctx))
 	return s.judge.accusations(), story, errors.Join(err, closing)
 }
@@ -96,13 +97,18 @@ func perform(ctx context.Context, script script) (wrong []string, story string, 
 // first. A failure may depend on timing, so each shorter script has some tries.
 func shrink(t *testing.T, failed script) {
 	const tries = 3
-	over := time.Now().Add(chosen.shrink)
+	options := chosen
+	options.patience /= 2 // a shorter script takes less time
+	over := time.Now().Add(options.shrink)
+	if deadline, ok := t.Deadline(); ok && deadline.Add(-3*options.patience).Before(over) {
+		over = deadline.Add(-3 * options.patience) // what was found has to be told
+	}
 	fails := func(s script) bool {
 		for range tries {
 			if t.Context().Err() != nil || time.Now().After(over) {
 				return false
 			}
-			if wrong, _, err := perform(t.Context(), s); err != nil || len(wrong) > 0 {
+			if wrong, _, err := perform(t.Context(), &options, s); err != nil || len(wrong) > 0 {
 				return true
 			}
 		}
@@ -117,5 +123,5 @@ func shrink(t *testing.T, failed script) {
 			from += size
 		}
 	}
-	t.Logf("the shortest that was seen to fail, each shorter one having been tried up to %d times:\n%s", tries, failed)
+	t.Logf("the shortest that was seen to fail within %s, each shorter one having been tried up to %d times:\n%s", options.shrink, tries, failed)
 }

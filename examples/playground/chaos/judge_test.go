@@ -30,6 +30,7 @@ type judge struct {
 	leaving  bool               // pods may leave through others
 	blind    bool               // there are no plans to see, and the wish may need new pods
 	renewing bool               // of a blind judge: this commit needs new pods
+	seen     []string           // commits that plans of this life were made for
 	accused  []string
 }
 
@@ -83,6 +84,13 @@ func (j *judge) calm() bool {
 	}
 	j.upset, j.leaving, j.renewing = false, false, false
 	return true
+}
+
+// takenUp are the commits that the present life has planned for.
+func (j *judge) takenUp() []string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return slices.Compact(slices.Clone(j.seen))
 }
 
 // event takes one event of a pod in.

@@ -46,6 +46,7 @@ func (s *stage) live(fault fault) error {
 	if err != nil {
 		return err
 	}
+	s.judge.change(func(j *judge) { j.seen = nil })
 	l := &life{door: door}
 	door.kill = func() { l.cut() }
 	begin := s.liveHere

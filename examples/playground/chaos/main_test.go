@@ -19,6 +19,8 @@ type options struct {
 	seed     uint64
 	shrink   time.Duration
 	parallel int
+	tell     bool
+	patience time.Duration // for what a busy cluster does by itself
 
 	cluster *cluster.Cluster
 	situ    string // the program
@@ -34,6 +36,8 @@ func run(m *testing.M) int {
 	flag.Uint64Var(&chosen.seed, "chaos.seed", 0, "seed of the first sequence; 0: another one each time")
 	flag.DurationVar(&chosen.shrink, "chaos.shrink", 3*time.Minute, "how long to shrink a sequence that failed")
 	flag.IntVar(&chosen.parallel, "chaos.parallel", 4, "sequences at a time")
+	flag.BoolVar(&chosen.tell, "chaos.tell", false, "tell what happened in every sequence, also in those that went well")
+	flag.DurationVar(&chosen.patience, "chaos.patience", 2*time.Minute, "how long a busy cluster may take to come to rest")
 	flag.Parse()
 	dir, err := os.MkdirTemp("", "chaos-")
 	if err != nil {

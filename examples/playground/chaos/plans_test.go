@@ -21,6 +21,7 @@ func (j *judge) decide(commit planner.Commit, snap planner.Snapshot) planner.Pla
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
+	j.seen = append(j.seen, commit.ID)
 	for _, workload := range plan.Workloads {
 		j.ledger.tell("plan of %.8s: %s %s %q, %d steps, %s", commit.ID, workload.State, workload.Verdict, workload.Text, len(workload.Steps), workload.Budget.Text)
 		for _, pod := range workload.Pods {

@@ -79,7 +79,7 @@ var chances = []struct {
 	{"touch", 2, 6},
 	{"slow", 2, 3},
 	{"quick", 2, 1},
-	{"settle", 6, 1},
+	{"settle", 10, 1},
 }
 
 // newScript draws a script.

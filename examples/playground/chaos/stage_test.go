@@ -25,7 +25,6 @@ import (
 
 const (
 	nodesPerStage = 3
-	patience      = 2 * time.Minute // for what a busy cluster does by itself
 	poll          = 20 * time.Millisecond
 )
 
@@ -156,7 +155,7 @@ func (s *stage) removeNodes(ctx context.Context) error {
 		}
 	}
 	s.nodes.SetDelay(nodes.Delay{})
-	err := eventually(ctx, "the end of the pods of "+s.namespace, func() error {
+	err := eventually(ctx, s.patience, "the end of the pods of "+s.namespace, func() error {
 		left, err := s.client().CoreV1().Pods(s.namespace).List(ctx, metav1.ListOptions{})
 		if err == nil && len(left.Items) > 0 {
 			err = fmt.Errorf("%d are left", len(left.Items))
@@ -172,11 +171,11 @@ func (s *stage) removeNodes(ctx context.Context) error {
 }
 
 func (s *stage) eventually(what string, done func() error) error {
-	return eventually(s.ctx, what, done)
+	return eventually(s.ctx, s.patience, what, done)
 }
 
 // eventually waits until done has no error any more.
-func eventually(ctx context.Context, what string, done func() error) error {
+func eventually(ctx context.Context, patience time.Duration, what string, done func() error) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("waited %s for %s", patience, what))
 	defer cancel()
 	for {

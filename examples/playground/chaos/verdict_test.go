@@ -1,105 +1,20 @@
 package chaos
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
-	"path"
 	"path/filepath"
-	"slices"
 	"strings"
-	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 
 	"situ.gitops/applier"
 	"situ.gitops/examples/playground/nodes"
 	"situ.gitops/planner"
 )
-
-// play runs the script from the first commit to the verdict.
-func (s *stage) play() error {
-	if err := s.live(fault{}); err != nil {
-		return err
-	}
-	if err := s.commit(s.wish(), "first"); err != nil {
-		return err
-	}
-	if err := s.settle(); err != nil {
-		return err
-	}
-	for _, step := range s.script.steps {
-		_, before := s.ledger.counts()
-		if err := s.act(step); err != nil {
-			return fmt.Errorf("step %s: %w", step, err)
-		}
-		s.wait(func() bool {
-			_, now := s.ledger.counts()
-			return now-before >= step.pace || s.hasEnded()
-		})
-	}
-	return s.end()
-}
-
-// wait waits for something that need not come.
-func (s *stage) wait(done func() bool) {
-	ctx, cancel := context.WithTimeout(s.ctx, stepTime)
-	defer cancel()
-	for !done() && ctx.Err() == nil {
-		select {
-		case <-ctx.Done():
-		case <-time.After(poll):
-		}
-	}
-}
-
-// settle lets everything come to rest: the newest commit has ended well and all
-// its pods serve. From then on the judge excuses nothing. A commit that cannot
-// end well only ends.
-func (s *stage) settle() error {
-	if !s.wish().starts() || len(s.lost) > 0 {
-		s.wait(s.hasEnded)
-		return nil
-	}
-	return s.eventually("rest", func() error {
-		if err := s.reached(); err != nil {
-			return err
-		}
-		if !s.judge.calm() {
-			return errors.New("pods are missing, not ready or too many")
-		}
-		return nil
-	})
-}
-
-// end makes everything whole, commits a last wish that can be fulfilled, and
-// wants all promises kept.
-func (s *stage) end() error {
-	if err := s.bringBack(); err != nil {
-		return err
-	}
-	s.nodes.SetDelay(nodes.Delay{})
-	s.life.door.plan(func(f *fault, _ int) { *f = fault{} })
-	last := s.wish()
-	last.app, last.side, last.tier, last.partition = "last", "last", "last", 0
-	if err := s.commit(last, "last"); err != nil {
-		return err
-	}
-	if err := s.settle(); err != nil {
-		return errors.Join(fmt.Errorf("promise 7: %w", err))
-	}
-	if err := s.eventually("the end of the pods that pull", s.noPulls); err != nil {
-		return err
-	}
-	s.life.stop()
-	return errors.Join(s.quiet(), s.noted(), s.unharmed())
-}
 
 // hasEnded says whether the newest commit has its note.
 func (s *stage) hasEnded() bool {
@@ -260,90 +175,14 @@ func (s *stage) quiet() error {
 	return fmt.Errorf("promise 5: the settled commit sent requests %d times in a row", tries)
 }
 
-// noted wants the note of the last commit, and a note for each commit that this
-// life has taken up.
+// noted wants the note of the last commit, and a note for each commit that the
+// last life has taken up: nothing has cut it off.
 func (s *stage) noted() error {
-	for _, commit := range s.owed() {
+	owed := append(s.judge.takenUp(), s.commits[len(s.commits)-1])
+	for _, commit := range owed {
 		if _, err := s.note(commit); err != nil {
 			return fmt.Errorf("promise 8: commit %.8s has no note: %w", commit, err)
 		}
 	}
 	return nil
 }
-
-// plant puts objects there that are none of situ's business.
-func (s *stage) plant() error {
-	s.bystanders = map[string]string{}
-	core, apps := s.client().CoreV1(), s.client().AppsV1()
-	meta := metav1.ObjectMeta{Name: "bystander", Labels: map[string]string{"tier": "t0"}}
-	config, err := core.ConfigMaps(s.namespace).Create(s.ctx, &corev1.ConfigMap{ObjectMeta: meta}, metav1.CreateOptions{})
-	if err != nil {
-		return err
-	}
-	s.bystanders["configmaps"] = string(config.UID)
-	revision, err := apps.ControllerRevisions(s.namespace).Create(s.ctx, newRevision(meta), metav1.CreateOptions{})
-	if err != nil {
-		return err
-	}
-	s.bystanders["controllerrevisions"] = string(revision.UID)
-	return nil
-}
-
-// unharmed wants the bystanders to be who they were.
-func (s *stage) unharmed() error {
-	config, err := s.client().CoreV1().ConfigMaps(s.namespace).Get(s.ctx, "bystander", metav1.GetOptions{})
-	if err != nil || string(config.UID) != s.bystanders["configmaps"] {
-		return fmt.Errorf("promise 6: the bystanding ConfigMap is not what it was: %w", err)
-	}
-	revision, err := s.client().AppsV1().ControllerRevisions(s.namespace).Get(s.ctx, "bystander", metav1.GetOptions{})
-	if err != nil || string(revision.UID) != s.bystanders["controllerrevisions"] {
-		return fmt.Errorf("promise 6: the bystanding ControllerRevision is not what it was: %w", err)
-	}
-	return nil
-}
-
-// mayBeDeleted says why situ may not delete the object at a path of the API.
-func (s *stage) mayBeDeleted(at string) error {
-	name := path.Base(at)
-	switch path.Base(path.Dir(at)) {
-	case "pods":
-		pod, err := s.client().CoreV1().Pods(s.namespace).Get(s.ctx, name, metav1.GetOptions{})
-		if err != nil || pod.Labels["app"] == "web" || pod.Labels[planner.LabelPull] != "" {
-			return ignoreGone(err)
-		}
-		return errors.New("it is no pod of the workload")
-	case "controllerrevisions":
-		revision, err := s.client().AppsV1().ControllerRevisions(s.namespace).Get(s.ctx, name, metav1.GetOptions{})
-		if err != nil || s.ownedByHost(revision.OwnerReferences) {
-			return ignoreGone(err)
-		}
-		return errors.New("it is no record of the workload")
-	case "replicasets":
-		set, err := s.client().AppsV1().ReplicaSets(s.namespace).Get(s.ctx, name, metav1.GetOptions{})
-		if err != nil || s.ownedByHost(set.OwnerReferences) && set.Status.Replicas == 0 {
-			return ignoreGone(err)
-		}
-		return errors.New("it has pods, or another owner")
-	}
-	return errors.New("situ has no business with it")
-}
-
-func (s *stage) ownedByHost(owners []metav1.OwnerReference) bool {
-	return slices.ContainsFunc(owners, func(owner metav1.OwnerReference) bool {
-		return owner.Kind == s.script.kind && owner.Name == "web"
-	})
-}
-
-func ignoreGone(err error) error {
-	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
-		return nil
-	}
-	return err
-}
-
-func newRevision(meta metav1.ObjectMeta) *appsv1.ControllerRevision {
-	return &appsv1.ControllerRevision{ObjectMeta: meta, Revision: 1, Data: runtime.RawExtension{Raw: []byte(`{}`)}}
-}
-
-// owed are the commits that have to have a note: the last one.
-func (s *stage) owed() []string { return s.commits[len(s.commits)-1:] }
