@@ -44,6 +44,7 @@ func newSighting(adopt func([]metav1.ManagedFieldsEntry) bool) func(any) (any, e
 			seen.full = whole
 		case *corev1.Pod:
 			tight(whole)
+			quietWords(whole)
 			related.join(whole)
 			seen.pod = whole
 		case *corev1.Node:

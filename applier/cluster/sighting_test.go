@@ -5,6 +5,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"situ.gitops/planner"
 )
@@ -37,6 +38,31 @@ func TestASightingKeepsWhatTellsStatesApartAndDropsTheRest(t *testing.T) {
 	}
 	if other := sightingOf(t, metadataWith("7", map[string]string{"a": "2"})); other.digest == seen.digest {
 		t.Error("an edited annotation does not count in the digest")
+	}
+}
+
+func TestTheKubeletsWordsHoldNoCommandAndNoEnv(t *testing.T) {
+	pod := &corev1.Pod{
+		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "app", Command: []string{"/bin/app --token=swordfish"}, Env: []corev1.EnvVar{{Name: "PASSWORD", Value: "swordfish2"}}}}},
+		Status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{{Name: "app", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{
+			Reason: "RunContainerError", Message: `exec: "/bin/app --token=swordfish": no such file or directory; PASSWORD=swordfish2`}}}}},
+	}
+	got := sightingOf(t, pod).pod.Status.ContainerStatuses[0].State.Waiting.Message
+	if want := `exec: "[hidden]": no such file or directory; PASSWORD=[hidden]`; got != want {
+		t.Errorf("the kubelet's words are kept as %q, want %q", got, want)
+	}
+}
+
+func TestAControllersWordsHoldNoEnv(t *testing.T) {
+	deployment := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "apps/v1", "kind": "Deployment",
+		"spec": map[string]any{"progressDeadlineSeconds": int64(60), "replicas": int64(1), "template": map[string]any{"spec": map[string]any{"containers": []any{map[string]any{
+			"name": "app", "env": []any{map[string]any{"name": "PASSWORD", "value": "swordfish"}}}}}}},
+		"status": map[string]any{"conditions": []any{map[string]any{"type": "Stalled", "status": "True", "reason": "Refused",
+			"message": "a policy says: PASSWORD is swordfish"}}},
+	}}
+	if got, want := healthOf(deployment).Text, "a policy says: PASSWORD is [hidden]"; got != want {
+		t.Errorf("healthOf says %q, want %q", got, want)
 	}
 }
 

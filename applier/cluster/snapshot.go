@@ -181,5 +181,6 @@ func healthOf(object *unstructured.Unstructured) planner.Health {
 	if err != nil {
 		return planner.Health{Status: string(status.UnknownStatus), Text: err.Error()}
 	}
-	return planner.Health{Status: string(result.Status), Text: result.Message}
+	ref := planner.Ref{APIVersion: object.GetAPIVersion(), Kind: object.GetKind()}
+	return planner.Health{Status: string(result.Status), Text: withoutValues(result.Message, secretsIn(ref, object.Object))}
 }
