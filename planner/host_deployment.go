@@ -160,10 +160,17 @@ func (d *deployment) steps(r *rollout) []Step {
 		keepAll(r, "paused")
 		return steps(d.applyChanged(r, unchanged))
 	}
+	r.native = r.native && !d.stranded(r)
 	if r.native || len(r.cases) == 0 || !d.hold && d.upToDate(r) {
 		return d.nativeSteps(r)
 	}
 	return d.inPlaceSteps(r)
+}
+
+// stranded: the controller sees nothing to roll, since the ReplicaSet that the
+// outdated pods belong to has been given the wanted template.
+func (d *deployment) stranded(r *rollout) bool {
+	return d.exchanged && slices.ContainsFunc(r.cases, func(c podCase) bool { return !c.current && !c.foreign })
 }
 
 // upToDate: every pod has the wanted template, and so has the ReplicaSet that makes new ones.
