@@ -5,8 +5,11 @@ import (
 	"encoding/hex"
 	"fmt"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // The kubelet stops the old container before it pulls the new image. So before
@@ -16,6 +19,23 @@ import (
 
 // LabelPull is on the pods that bring images to nodes; its value is the workload's UID.
 const LabelPull = Domain + "/pull"
+
+// pullPrefix is what the names of these pods begin with.
+const pullPrefix = "situ-pull-"
+
+// PulledFor is the workload that a pod was made to bring an image for, "" for
+// every other pod. Such pods are deleted once they have done so, and anybody may
+// write a label: the name and the owner must agree with it.
+func PulledFor(pod *corev1.Pod) types.UID {
+	workload := types.UID(pod.Labels[LabelPull])
+	owned := slices.ContainsFunc(pod.OwnerReferences, func(owner metav1.OwnerReference) bool {
+		return owner.UID == workload && (owner.Controller == nil || !*owner.Controller)
+	})
+	if !owned || !strings.HasPrefix(pod.Name, pullPrefix) {
+		return ""
+	}
+	return workload
+}
 
 // maxPulls bounds the pods that bring images to nodes at one time, per workload.
 // One that has done so stays as a proof while pods there need the image. Ahead of
@@ -32,7 +52,7 @@ func (r *rollout) pullImages(snap Snapshot) Step {
 	}
 	running := map[string]*corev1.Pod{}
 	for _, pod := range snap.Pulls {
-		if pod.Labels[LabelPull] == string(r.uid()) && pod.DeletionTimestamp == nil {
+		if PulledFor(pod) == r.uid() && pod.DeletionTimestamp == nil {
 			running[pod.Name] = pod
 		}
 	}
@@ -124,7 +144,7 @@ func newImages(c podCase) []string {
 
 func pullName(workload any, node, image string) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%v\n%s\n%s", workload, node, image))
-	return "situ-pull-" + hex.EncodeToString(sum[:6])
+	return pullPrefix + hex.EncodeToString(sum[:6])
 }
 
 // pulled: the kubelet knows the image's id, or got as far as needing it.

@@ -37,6 +37,32 @@ func TestPullsThatHaveEndedKeepNoOtherWaiting(t *testing.T) {
 	}
 }
 
+// Somebody else's pod with the label of a pull, be it of the template itself, is
+// neither counted nor deleted.
+func TestAPodThatOnlyHasTheLabelOfAPullIsLeftAlone(t *testing.T) {
+	from, to := manyContainers(t, 1, "v1"), manyContainers(t, 1, "v2")
+	snap := Assume([]Manifest{from}, []Manifest{to})
+	uid := snap.Live[to.Ref].Object.GetUID()
+	yes := true
+	for _, owner := range []metav1.OwnerReference{{}, {UID: uid, Controller: &yes}, {UID: "other"}} {
+		for _, name := range []string{"situ-pull-mine", "mine"} {
+			snap.Pulls = append(snap.Pulls, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "shop", UID: "mine",
+				Labels: map[string]string{LabelPull: string(uid)}, OwnerReferences: []metav1.OwnerReference{owner}}})
+		}
+	}
+	snap.Pulls = append(snap.Pulls, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "mine", Namespace: "shop", UID: "mine",
+		Labels: map[string]string{LabelPull: string(uid)}, OwnerReferences: []metav1.OwnerReference{{UID: uid}}}})
+	for _, wanted := range []Manifest{from, to} {
+		for _, step := range Decide(Commit{ID: "c2", Manifests: []Manifest{wanted}}, snap).Workloads[0].Steps {
+			for _, action := range step {
+				if action.Mode == Delete && action.UID == "mine" {
+					t.Errorf("somebody's pod %s is to be deleted: %s", action.Ref, action.Text)
+				}
+			}
+		}
+	}
+}
+
 func manyContainers(t *testing.T, n int, tag string) Manifest {
 	t.Helper()
 	var containers strings.Builder

@@ -57,8 +57,10 @@ func handlerFor(at place, observe func(event)) cache.ResourceEventHandler {
 // keeperOf is whose plan an object matters to: its controller's, or that of the
 // workload that a pod brings an image for.
 func keeperOf(object *sighting) types.UID {
-	if object.pod != nil && object.pod.Labels[planner.LabelPull] != "" {
-		return types.UID(object.pod.Labels[planner.LabelPull])
+	if object.pod != nil {
+		if workload := planner.PulledFor(object.pod); workload != "" {
+			return workload
+		}
 	}
 	return ownerOf(object)
 }

@@ -114,10 +114,14 @@ const pullIndex = "pull"
 
 func indexByPull(stored any) ([]string, error) {
 	seen := stored.(*sighting)
-	if seen.pod == nil || seen.pod.Labels[planner.LabelPull] == "" {
+	if seen.pod == nil {
 		return nil, nil
 	}
-	return []string{seen.pod.Labels[planner.LabelPull]}, nil
+	workload := planner.PulledFor(seen.pod)
+	if workload == "" {
+		return nil, nil
+	}
+	return []string{string(workload)}, nil
 }
 
 // ownerIndex finds objects by their controller, and a pod without one by itself.

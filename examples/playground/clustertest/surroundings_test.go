@@ -76,13 +76,15 @@ func TestASnapshotShowsTheImagesOfNodesAndThePodsThatBringThem(t *testing.T) {
 	commit := r.commit(deployment(1, "app:v1"))
 	r.apply(commit)
 	uid := r.snapshot(commit).Live[commit.Manifests[0].Ref].Object.GetUID()
-	pull := fmt.Sprintf("apiVersion: v1\nkind: Pod\nmetadata: {name: pull, namespace: %s, labels: {%s: %s}}\nspec: {nodeName: %s, containers: [{name: pull, image: 'web:v9'}]}",
-		r.namespace, planner.LabelPull, uid, node)
-	m := read(t, pull).Manifests[0]
+	const pull = "apiVersion: v1\nkind: Pod\nmetadata: {name: %s, namespace: %s, labels: {%s: %s}%s}\nspec: {nodeName: %s, containers: [{name: pull, image: 'web:v9'}]}"
+	owner := fmt.Sprintf(", ownerReferences: [{apiVersion: apps/v1, kind: Deployment, name: web, uid: %s}]", uid)
+	stranger := read(t, fmt.Sprintf(pull, "situ-pull-b", r.namespace, planner.LabelPull, uid, "", node)).Manifests[0]
+	r.do(planner.Action{Mode: planner.CreateOnly, Ref: stranger.Ref, Body: stranger.Object})
+	m := read(t, fmt.Sprintf(pull, "situ-pull-a", r.namespace, planner.LabelPull, uid, owner, node)).Manifests[0]
 	drain(r)
 	r.do(planner.Action{Mode: planner.CreateOnly, Ref: m.Ref, Body: m.Object})
 	snapshot := r.snapshot(commit)
-	if len(snapshot.Pulls) != 1 || snapshot.Pulls[0].Name != "pull" {
+	if len(snapshot.Pulls) != 1 || snapshot.Pulls[0].Name != "situ-pull-a" {
 		t.Errorf("Pulls = %v, want the one", snapshot.Pulls)
 	}
 	<-r.Changes() // of the pull's own progress
