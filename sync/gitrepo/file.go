@@ -81,10 +81,15 @@ type localSession struct{ disk *filesystem.Storage }
 func (s *localSession) Close() error { return s.disk.Close() }
 
 func (s *localSession) AdvertisedReferences() (*packp.AdvRefs, error) {
-	return s.AdvertisedReferencesContext(nil)
+	return s.advertise()
 }
 
 func (s *localSession) AdvertisedReferencesContext(context.Context) (*packp.AdvRefs, error) {
+	return s.advertise()
+}
+
+// advertise reads a disk, which waits for nobody.
+func (s *localSession) advertise() (*packp.AdvRefs, error) {
 	refs := packp.NewAdvRefs()
 	for _, c := range []capability.Capability{capability.OFSDelta, capability.Shallow, capability.ReportStatus, capability.AllowReachableSHA1InWant} {
 		if err := refs.Capabilities.Set(c); err != nil {

@@ -169,7 +169,8 @@ func TestEncryptedKeyNeedsItsPassphrase(t *testing.T) {
 		t.Fatal(err)
 	}
 	// The old form, because the new one is slow on purpose.
-	block, err := x509.EncryptPEMBlock(rand.Reader, "EC PRIVATE KEY", der, []byte("open sesame"), x509.PEMCipherAES256) //nolint:staticcheck // only a test key
+	//lint:ignore SA1019 it is only a test key
+	block, err := x509.EncryptPEMBlock(rand.Reader, "EC PRIVATE KEY", der, []byte("open sesame"), x509.PEMCipherAES256)
 	if err != nil {
 		t.Fatal(err)
 	}
