@@ -22,6 +22,7 @@ type Mark struct {
 	Passed   map[string][]string `json:"passed,omitempty"`  // container -> the images that it was given after that one, before its present one
 	Partial  bool                `json:"partial,omitempty"` // more containers follow, then the revision label
 	Touched  []string            `json:"touched,omitempty"` // by the batches so far: "containers/web", "annotations/config"
+	Alias    map[string]string   `json:"alias,omitempty"`   // image that a container has for a restart -> the one that Git names
 	Owns     []string            `json:"owns,omitempty"`    // a bare pod only: labels and annotations that Git has set
 }
 
@@ -125,6 +126,11 @@ func latest(times ...time.Time) time.Time {
 // says so before it acts: what then runs may still be the container of a patch
 // in between, which is about to be stopped.
 //
+// The right image is no proof while the kubelet has not seen the spec, if the
+// container was given it before and another one in between: it still stops the
+// container for that one. Old kubelets do not tell what they have seen; they are
+// taken at the name.
+//
 // The recorded container itself is right if the spec names its image again, after
 // a revert that the kubelet got before it had acted: by its word, nothing is to do.
 func proven(pod *corev1.Pod, mark Mark, container string) bool {
@@ -137,7 +143,7 @@ func proven(pod *corev1.Pod, mark Mark, container string) bool {
 	case status.ContainerID == mark.Restart[container]:
 		return seen && mark.Was[container] != "" && mark.Was[container] == liveImage(pod, container)
 	case sameName(status.Image, liveImage(pod, container)):
-		return true
+		return seen || pod.Status.ObservedGeneration == 0 || !mark.passed(container, status.Image)
 	case mark.passed(container, status.Image):
 		return seen && status.State.Running.StartedAt.After(mark.At)
 	}

@@ -49,6 +49,28 @@ func TestAContainerInBetweenProvesNothing(t *testing.T) {
 	}
 }
 
+// The pod ran v1 and was given v2, v3 and v2 again, faster than the kubelet could follow.
+func TestTheRightImageIsNoProofWhileAnotherOneIsOnItsWay(t *testing.T) {
+	mark := Mark{
+		Restart: map[string]string{"web": "containerd://1"}, Was: map[string]string{"web": "app:v1"},
+		Passed: map[string][]string{"web": {"app:v2", "app:v3"}},
+	}
+	for _, tt := range []struct {
+		seen int64
+		want bool
+	}{
+		{3, false}, // v3's spec: it is about to stop this container
+		{4, true},
+		{0, true}, // it never tells
+	} {
+		pod := runsOnly("containerd://2", "app:v2", "app:v2", time.Time{})
+		pod.Status.ObservedGeneration = tt.seen
+		if got := proven(pod, mark, "web"); got != tt.want {
+			t.Errorf("proven, with spec %d of 4 seen = %t, want %t", tt.seen, got, tt.want)
+		}
+	}
+}
+
 func TestAMarkRemembersImagesInBetween(t *testing.T) {
 	pod := runsOnly("containerd://1", "app:v1", "app:v1", time.Time{})
 	c := podCase{pod: pod, patched: []string{"web"}}
