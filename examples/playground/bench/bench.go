@@ -8,6 +8,8 @@
 //	          pods, in turns; the medians are compared
 //	settled   what a source costs that has nothing new
 //	memory    the peak of a situ serve that knows many pods
+//	real      on a real node instead: updates in place and native recreation of
+//	          the same pods, in turns, and what a client of theirs notices
 //
 // Requests are counted twice: by situ itself, and by the API server, which gives
 // situ's user a flow of its own.

@@ -148,3 +148,16 @@ func (o *observer) pods() map[types.UID]string {
 	}
 	return pods
 }
+
+// runners are the pods that run an image and are ready.
+func (o *observer) runners(image string) []types.UID {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	var runners []types.UID
+	for uid, running := range o.running {
+		if running == image {
+			runners = append(runners, uid)
+		}
+	}
+	return runners
+}

@@ -124,6 +124,36 @@ func (r *Report) memory(pods int, creating, starting int64) {
 	r.target(creating < memoryTarget, "  peak memory, while the pods were created", fmt.Sprintf("%d MB", creating>>20), "under 200 MB")
 }
 
+// real adds what updates in place and native recreation cost the same pods, and
+// a client of theirs.
+func (r *Report) real(s service, kept, replaced []realResult) {
+	running := func(r realResult) time.Duration { return r.running }
+	unanswered := func(r realResult) time.Duration { return r.account.Longest }
+	r.info("real node: "+s.title, "median of %d in place, %d recreated", len(kept), len(replaced))
+	inPlace, recreated := median(kept, running), median(replaced, running)
+	r.info("  commit seen to all pods running, in place", "%s", short(inPlace))
+	r.info("  the same pods recreated by their controller", "%s", short(recreated))
+	r.info("  in place to recreated", "%.2f", inPlace.Seconds()/recreated.Seconds())
+	r.info("  a client's longest time without an answer", "%s in place, %s recreated", short(median(kept, unanswered)), short(median(replaced, unanswered)))
+	failed, visits := failures(kept)
+	text := fmt.Sprintf("%d of %d in place", failed, visits)
+	if s.gate {
+		r.target(failed == 0, "  a client's failed requests", text, "0")
+	} else {
+		r.info("  a client's failed requests", "%s", text)
+	}
+	failed, visits = failures(replaced)
+	r.info("  a client's failed requests, recreated", "%d of %d", failed, visits)
+}
+
+func failures(results []realResult) (failed, visits int) {
+	for _, result := range results {
+		failed += result.account.Failed
+		visits += result.account.Visits
+	}
+	return failed, visits
+}
+
 func median[T any](all []T, of func(T) time.Duration) time.Duration {
 	var durations []time.Duration
 	for _, one := range all {

@@ -179,7 +179,28 @@ func (a Account) String() string {
 	return text
 }
 
-// Since tells of all visits from a moment on.
+// Answered waits until a request that was sent after a moment has been answered.
+func (v *Visitor) Answered(ctx context.Context, moment time.Time) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("no answer within %s", patience))
+	defer cancel()
+	for {
+		v.mu.Lock()
+		n := len(v.visits)
+		answered := n > 0 && v.visits[n-1].err == nil && v.visits[n-1].at.After(moment)
+		v.mu.Unlock()
+		if answered {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(pause):
+		}
+	}
+}
+
+// Since tells of all visits from a moment on. The time without an answer begins
+// there, and goes on until the last visit.
 func (v *Visitor) Since(moment time.Time) Account {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -190,15 +211,15 @@ func (v *Visitor) Since(moment time.Time) Account {
 			continue
 		}
 		a.Visits++
+		if !answered.IsZero() {
+			a.Longest = max(a.Longest, one.at.Sub(answered))
+		}
 		if one.err != nil {
 			a.Failed++
 			if a.First == nil {
 				a.First = one.err
 			}
 			continue
-		}
-		if !answered.IsZero() {
-			a.Longest = max(a.Longest, one.at.Sub(answered))
 		}
 		answered = one.at
 	}
