@@ -3,6 +3,7 @@ package applier
 import (
 	"encoding/json"
 	"hash/fnv"
+	"regexp"
 	"slices"
 	"time"
 
@@ -70,14 +71,18 @@ func (r *repeats) next(plan planner.Plan) time.Time {
 	return next
 }
 
+// momentary is what differs each time that the same is done: moments, UIDs and
+// the ids of containers. The digest of an image stays.
+var momentary = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|://[0-9a-f]{64}`)
+
 // fingerprint tells actions apart by what they do and to whom. The generation
-// is left out: in a quarrel it grows with every round.
+// and the UID are left out: in a quarrel they are others with every round.
 func fingerprint(steps []planner.Step) uint64 {
 	hash := fnv.New64a()
-	encoder := json.NewEncoder(hash)
 	for _, step := range steps {
 		for _, action := range step {
-			_ = encoder.Encode([]any{action.Name, action.Mode, action.Ref, action.UID, action.Body}) // plain values; a hash takes all
+			text, _ := json.Marshal([]any{action.Name, action.Mode, action.Ref, action.Body}) // plain values
+			hash.Write(momentary.ReplaceAll(text, nil))
 		}
 	}
 	return hash.Sum64()

@@ -3,9 +3,13 @@ package applier
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"k8s.io/apimachinery/pkg/types"
 
 	"situ.gitops/planner"
 )
@@ -36,6 +40,26 @@ func TestAQuarrelWithAnotherControllerIsSlowedDown(t *testing.T) {
 			t.Errorf("%d writes in ten minutes; want a handful a minute", len(fake.done))
 		}
 	})
+}
+
+func TestWhatDiffersEachTimeMakesNoOtherAction(t *testing.T) {
+	pod := func(name, uid, at, container, image string) []planner.Step {
+		state := fmt.Sprintf(`{"at":"2026-12-01T15:48:%sZ","restart":{"app":"containerd://%064s"}}`, at, container)
+		body := map[string]any{"metadata": map[string]any{"uid": "5a358957-8b06-41fc-b94a-" + uid, "annotations": map[string]any{"situ.gitops/state": state}}, "image": image}
+		return []planner.Step{{{Name: "patch", Ref: ref("Pod", name), UID: types.UID(uid), Body: body}}}
+	}
+	digest := func(digit string) string { return "app@sha256:" + strings.Repeat(digit, 64) }
+	once := fingerprint(pod("web", "246b3d33cf40", "27.1", "1", digest("1")))
+	if fingerprint(pod("web", "000000000001", "28", "2", digest("1"))) != once {
+		t.Error("another moment, UID or container makes another action: a quarrel would not be noticed")
+	}
+	for name, other := range map[string][]planner.Step{
+		"digest": pod("web", "246b3d33cf40", "27.1", "1", digest("2")), "pod": pod("api", "246b3d33cf40", "27.1", "1", digest("1")),
+	} {
+		if fingerprint(other) == once {
+			t.Errorf("another %s makes no other action", name)
+		}
+	}
 }
 
 func TestDifferentActionsAreNoQuarrel(t *testing.T) {
