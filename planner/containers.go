@@ -2,6 +2,7 @@ package planner
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -102,6 +103,43 @@ func aliasOf(pod *corev1.Pod, name string) (string, bool) {
 		return repository + "@" + digest, true
 	}
 	return repository + ":situ@" + digest, true // with a digest, a tag is only a comment
+}
+
+// aliases are the other names of images that a pod's containers have once it is
+// patched, with the names that Git has for them. Where a pod's template is known
+// from the pod alone, an alias would otherwise look like a change.
+func aliases(c podCase) map[string]string {
+	found := map[string]string{}
+	for _, list := range [][]corev1.Container{c.pod.Spec.InitContainers, c.pod.Spec.Containers} {
+		for i := range list {
+			if of, ok := c.mark.Alias[list[i].Image]; ok {
+				found[list[i].Image] = of
+			}
+		}
+	}
+	for _, name := range c.patched {
+		if slices.ContainsFunc(c.changes, func(change Change) bool { return imageOf(change, name) }) {
+			continue
+		}
+		if alias, ok := aliasOf(c.pod, name); ok {
+			found[alias] = namedImage(c.mark, liveImage(c.pod, name))
+		}
+	}
+	return found
+}
+
+// imageOf reports whether the change is one of the container's image.
+func imageOf(c Change, container string) bool {
+	name, _ := c.Container()
+	return name == container && len(c.path) == 3 && c.path[2].key == "image"
+}
+
+// namedImage is the name that Git has for the image of a live container.
+func namedImage(mark Mark, image string) string {
+	if of, ok := mark.Alias[image]; ok {
+		return of
+	}
+	return image
 }
 
 // runsImage guards against a container that still runs its image of before: its

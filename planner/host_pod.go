@@ -79,7 +79,7 @@ func (h *barePodHost) steps(r *rollout) []Step {
 	}
 	return steps(r.podStep(func(c podCase) Action {
 		mark := r.mark(c, revision(r.want))
-		mark.Owns = owns(r.want)
+		mark.Owns, mark.Alias = owns(r.want), aliases(c)
 		return patchPod(c, r.want, nil, mark)
 	}))
 }
@@ -103,12 +103,13 @@ func barePod(object map[string]any) map[string]any {
 var podServerFields = append([]string{"name", "namespace", "ownerReferences"}, serverFields...)
 
 // ownPart is a live pod as a template, without the labels and annotations that
-// were never Git's.
+// were never Git's, and with the images as Git names them.
 func ownPart(object map[string]any, want Template) map[string]any {
 	var mark Mark
 	_ = json.Unmarshal([]byte(textAt(object, "metadata", "annotations", AnnotationState)), &mark) // none: Git set what it wants now
 	known := append(owns(want), mark.Owns...)
 	t := barePod(object)
+	nameImages(mapAt(t, "spec"), mark)
 	metadata := mapAt(t, "metadata")
 	for _, kind := range []string{"labels", "annotations"} {
 		rest := map[string]any{}
@@ -123,6 +124,22 @@ func ownPart(object map[string]any, want Template) map[string]any {
 		}
 	}
 	return t
+}
+
+// nameImages takes the names back that situ gave to images for a restart.
+func nameImages(spec map[string]any, mark Mark) {
+	for _, list := range []string{"containers", "initContainers"} {
+		containers, _ := spec[list].([]any)
+		for i, item := range containers {
+			container, _ := item.(map[string]any)
+			image := textAt(container, "image")
+			if name := namedImage(mark, image); name != image {
+				named := without(container, "image")
+				named["image"] = name
+				containers[i] = named
+			}
+		}
+	}
 }
 
 // owns lists the labels and annotations of a template: "labels/app".

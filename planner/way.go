@@ -174,7 +174,10 @@ func (r *rollout) patchBatch(c podCase, batch []string) Action {
 		return !slices.ContainsFunc(readers(asked{Change: change, to: r.want}), func(name string) bool { return slices.Contains(batch, name) })
 	})
 	mark := r.mark(part, revision(r.want))
-	mark.Partial = true
+	mark.Partial, mark.Alias = true, aliases(part)
+	if r.manifest.Kind == "Pod" {
+		mark.Owns = slices.Compact(slices.Sorted(slices.Values(append(owns(r.want), c.mark.Owns...))))
+	}
 	earlier := c.mark
 	if earlier.Partial {
 		mark.Touched = earlier.Touched
@@ -219,7 +222,7 @@ func remainder(pod *corev1.Pod, mark Mark, want Template, known []Change) []Chan
 			change.Old, change.New = valueIn(pod.Annotations, name), at(want, "metadata", kind, name)
 		default:
 			change.path = []step{{key: "spec"}, {key: kind, item: name}, {key: "image"}}
-			change.Old, change.New = any(liveImage(pod, name)), any(imageIn(want, name))
+			change.Old, change.New = any(namedImage(mark, liveImage(pod, name))), any(imageIn(want, name))
 		}
 		change.Field = fieldName(change.path)
 		listed := slices.ContainsFunc(known, func(c Change) bool { return c.Field == change.Field })
@@ -243,7 +246,7 @@ func reached(pod *corev1.Pod, mark Mark, c Change) bool {
 		return false
 	}
 	if name, _ := c.Container(); name != "" {
-		return any(liveImage(pod, name)) == c.New
+		return any(namedImage(mark, liveImage(pod, name))) == c.New
 	}
 	if c.path[1].key == "labels" {
 		return valueIn(pod.Labels, c.path[2].key) == c.New
