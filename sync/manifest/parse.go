@@ -144,6 +144,7 @@ func (d *document) object(at where, fields map[string]any) {
 	m := planner.Manifest{Ref: ref, Object: fields}
 	if ok && len(d.mistakes) == before {
 		d.promises(at, ref, fields)
+		d.foreign(at, ref, fields)
 		d.settings(at, m)
 	}
 	if len(d.mistakes) == before {
