@@ -61,5 +61,17 @@ func (g *Git) Read(ctx context.Context, head gitrepo.Head) (Revision, error) {
 	for _, skip := range listed.Skipped {
 		rev.Problems = append(rev.Problems, planner.Problem{Origin: planner.Origin{File: skip.Path}, Text: skip.Reason})
 	}
+	if len(rev.Manifests)+len(rev.Problems) == 0 {
+		rev.Problems = append(rev.Problems, planner.Problem{Text: nothing(g.Path)})
+	}
 	return rev, nil
+}
+
+// nothing is told of a commit without manifests: more often a wrong path than a wish.
+func nothing(path string) string {
+	where := "the repository holds"
+	if path != "" && path != "." {
+		where = fmt.Sprintf("the folder %q holds", path)
+	}
+	return where + " no manifest, that is no .yaml, .yml or .json file; correct the path, or add one; what is in the cluster stays as it is"
 }
