@@ -44,6 +44,8 @@ func planObject(m Manifest, snap Snapshot, coming coming) ObjectPlan {
 	case !exists:
 		plan.Verb, plan.State = Create, Progressing
 		plan.Steps = applyObject(m, live, proof, "create ")
+	case goes(live):
+		plan.Verb, plan.State, plan.Text = Wait, Waiting, goingText
 	case differs(live.Object.Object, proof.Object.Object):
 		plan.Verb, plan.State = Update, Progressing
 		plan.Fields = changedFields(live.Object.Object, proof.Object.Object)

@@ -71,6 +71,10 @@ func planWorkload(commit Commit, m Manifest, snap Snapshot, coming coming, wake 
 		plan.Steps = createSteps(r)
 		return plan
 	}
+	if goes(live) && m.Kind != "Pod" {
+		plan.State, plan.Text = Waiting, goingText
+		return plan
+	}
 	h := hostOf(r, snap)
 	if pod, until := r.unsure(h); pod != "" {
 		plan.Host, r.waits = h.String(), "pod "+pod+": what it was made from is not seen yet"
@@ -87,6 +91,12 @@ func planWorkload(commit Commit, m Manifest, snap Snapshot, coming coming, wake 
 	r.report(&plan, wake)
 	return plan
 }
+
+// goes: somebody has deleted the object, and a finalizer keeps it for now. What
+// is written to it would be lost with it.
+func goes(live Live) bool { return live.Object != nil && live.Object.GetDeletionTimestamp() != nil }
+
+const goingText = "it is being deleted, and made anew once it is gone"
 
 func refuseWorkload(plan *WorkloadPlan, proof Proof, comes bool) {
 	plan.Text = proof.Refusal
