@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -114,7 +115,7 @@ func markFor(c podCase, commit, revision string) Mark {
 	earlier := c.mark
 	mark.From = labelOf(c.pod)
 	for name, id := range earlier.Restart {
-		if !proven(c.pod, earlier, name) {
+		if !proven(c.pod, earlier, name, time.Time{}) {
 			mark.Restart[name], mark.Was[name] = id, earlier.Was[name]
 			mark.pass(name, earlier, c)
 		}

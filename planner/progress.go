@@ -70,7 +70,9 @@ func progressOf(pod *corev1.Pod, mark Mark, now time.Time, minReady, deadline ti
 	if status, _ := gateOf(pod); hasGate(pod) && status == corev1.ConditionFalse {
 		text = "traffic is kept away while it is updated"
 	}
-	if name := unproven(pod, mark); name != "" {
+	var sure time.Time
+	if name := unproven(pod, mark, now); name != "" {
+		sure = sureFrom(pod, mark, name)
 		text = fmt.Sprintf("container %s has not restarted yet", name)
 	}
 	if text == "" {
@@ -81,6 +83,9 @@ func progressOf(pod *corev1.Pod, mark Mark, now time.Time, minReady, deadline ti
 	}
 	limit := latest(since, mark.At, pod.CreationTimestamp.Time).Add(deadline)
 	if now.Before(limit) {
+		if now.Before(sure) && sure.Before(limit) {
+			limit = sure
+		}
 		return progress{text: text, wake: limit}
 	}
 	return progress{broken: true, text: fmt.Sprintf("%s, for longer than %s", text, deadline)}
@@ -100,9 +105,9 @@ func restartedAt(pod *corev1.Pod, mark Mark) time.Time {
 }
 
 // unproven is a container that still must go away, "" if there is none.
-func unproven(pod *corev1.Pod, mark Mark) string {
+func unproven(pod *corev1.Pod, mark Mark, now time.Time) string {
 	for _, name := range union(mark.Restart, nil) {
-		if !proven(pod, mark, name) {
+		if !proven(pod, mark, name, now) {
 			return name
 		}
 	}
@@ -124,7 +129,8 @@ func latest(times ...time.Time) time.Time {
 // share it. A runtime may also call a shared image by its other name, so the
 // kubelet's word that it has seen this spec counts as much as the name. But it
 // says so before it acts: what then runs may still be the container of a patch
-// in between, which is about to be stopped.
+// in between, which is about to be stopped. One whose image was given in between
+// proves nothing until it has run for longer than it could if that were so.
 //
 // The right image is no proof while the kubelet has not seen the spec, if the
 // container was given it before and another one in between: it still stops the
@@ -133,7 +139,7 @@ func latest(times ...time.Time) time.Time {
 //
 // The recorded container itself is right if the spec names its image again, after
 // a revert that the kubelet got before it had acted: by its word, nothing is to do.
-func proven(pod *corev1.Pod, mark Mark, container string) bool {
+func proven(pod *corev1.Pod, mark Mark, container string, now time.Time) bool {
 	status := containerStatus(pod, container)
 	if status == nil || status.State.Running == nil {
 		return false
@@ -145,9 +151,26 @@ func proven(pod *corev1.Pod, mark Mark, container string) bool {
 	case sameName(status.Image, liveImage(pod, container)):
 		return seen || pod.Status.ObservedGeneration == 0 || !mark.passed(container, status.Image)
 	case mark.passed(container, status.Image):
-		return seen && status.State.Running.StartedAt.After(mark.At)
+		return seen && now.After(sureFrom(pod, mark, container))
 	}
 	return seen
+}
+
+// stopSlack is how long a kubelet takes to stop a container, beside its grace.
+const stopSlack = 10 * time.Second
+
+// sureFrom is when a container that runs an image given in between would have
+// been stopped if it were to be; zero for any other.
+func sureFrom(pod *corev1.Pod, mark Mark, container string) time.Time {
+	status := containerStatus(pod, container)
+	if status == nil || status.State.Running == nil || !mark.passed(container, status.Image) {
+		return time.Time{}
+	}
+	grace := int64(corev1.DefaultTerminationGracePeriodSeconds)
+	if pod.Spec.TerminationGracePeriodSeconds != nil {
+		grace = *pod.Spec.TerminationGracePeriodSeconds
+	}
+	return latest(mark.At, status.State.Running.StartedAt.Time).Add(time.Duration(grace)*time.Second + stopSlack)
 }
 
 // passed: an image that the container was given after it had last been proven,

@@ -33,16 +33,18 @@ func TestAContainerInBetweenProvesNothing(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		pod  *corev1.Pod
+		now  time.Time
 		want bool
 	}{
-		{"the first container", runsOnly("containerd://1", "app:v1", "app:v2", before), false},
-		{"the one in between", runsOnly("containerd://2", "app:v3", "app:v2", before), false},
-		{"the last one", runsOnly("containerd://3", "app:v2", "app:v2", after), true},
-		{"the last one, by another name of its image", runsOnly("containerd://3", "app:stable", "app:v2", after), true},
-		{"the last one, whose image is that in between by another name", runsOnly("containerd://3", "app:v3", "app:v2", after), true},
+		{"the first container", runsOnly("containerd://1", "app:v1", "app:v2", before), after, false},
+		{"the one in between", runsOnly("containerd://2", "app:v3", "app:v2", before), after, false},
+		{"the one in between, which a slow kubelet started late", runsOnly("containerd://2", "app:v3", "app:v2", after), after.Add(5 * time.Second), false},
+		{"the last one", runsOnly("containerd://3", "app:v2", "app:v2", after), after, true},
+		{"the last one, by another name of its image", runsOnly("containerd://3", "app:stable", "app:v2", after), after, true},
+		{"the last one, whose image is that in between by another name", runsOnly("containerd://3", "app:v3", "app:v2", after), after.Add(time.Minute), true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if got := proven(tt.pod, mark, "web"); got != tt.want {
+			if got := proven(tt.pod, mark, "web", tt.now); got != tt.want {
 				t.Errorf("proven = %t, want %t", got, tt.want)
 			}
 		})
@@ -65,7 +67,7 @@ func TestTheRightImageIsNoProofWhileAnotherOneIsOnItsWay(t *testing.T) {
 	} {
 		pod := runsOnly("containerd://2", "app:v2", "app:v2", time.Time{})
 		pod.Status.ObservedGeneration = tt.seen
-		if got := proven(pod, mark, "web"); got != tt.want {
+		if got := proven(pod, mark, "web", time.Time{}); got != tt.want {
 			t.Errorf("proven, with spec %d of 4 seen = %t, want %t", tt.seen, got, tt.want)
 		}
 	}

@@ -86,7 +86,7 @@ func (r *rollout) batchDone(pod *corev1.Pod, mark Mark, next []string) bool {
 		if slices.Contains(next, name) {
 			continue
 		}
-		if !proven(pod, mark, name) {
+		if !proven(pod, mark, name, r.now) {
 			r.waitFor(pod, "container "+name+" has not restarted yet")
 			return false
 		}

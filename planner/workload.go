@@ -186,7 +186,7 @@ func (r *rollout) available() int {
 func (r *rollout) restarting() bool {
 	for i := range r.cases {
 		c := &r.cases[i]
-		if name := unproven(c.pod, c.mark); name != "" && !c.progress.broken {
+		if name := unproven(c.pod, c.mark, r.now); name != "" && !c.progress.broken {
 			r.waitFor(c.pod, "container "+name+" has not restarted yet")
 			return true
 		}
