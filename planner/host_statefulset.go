@@ -120,7 +120,10 @@ func (s *statefulSet) steps(r *rollout) []Step {
 			r.waits = "for the StatefulSet's controller to count the patched pods"
 			return steps(s.applyStep(r, s.wall(r))) // it counts by its template, which a revert must bring back first
 		}
-		return steps(s.applyStep(r, s.kept))
+		if apply := s.applyStep(r, s.kept); apply != nil {
+			return steps(apply)
+		}
+		return steps(s.freeStep(r))
 	}
 	wall := s.wall(r)
 	if apply := s.applyStep(r, wall); apply != nil {
@@ -131,7 +134,24 @@ func (s *statefulSet) steps(r *rollout) []Step {
 		r.waits = "for the StatefulSet's controller to see its new template"
 		return nil
 	}
-	return steps(r.inPlaceStep(s.patch(r)))
+	return steps(r.inPlaceStep(s.patch(r)), s.freeStep(r))
+}
+
+// freeStep deletes broken pods that the partition lets through. A controller that
+// keeps an order waits until they are ready before it replaces any pod, which
+// they never are.
+func (s *statefulSet) freeStep(r *rollout) Step {
+	if !observed(s.object) {
+		return nil
+	}
+	partition := numberAt(s.object.Object, 0, "spec", "updateStrategy", "rollingUpdate", "partition")
+	var step Step
+	for _, c := range r.cases {
+		if c.turn == 1 && c.verdict == Recreate && c.progress.broken && s.ordinal(c.pod) >= partition {
+			step = append(step, deletePod(c))
+		}
+	}
+	return step
 }
 
 // wall is the partition while pods are patched: above them all, or just below

@@ -18,3 +18,18 @@ func TestPodsOfTwoTemplatesAreBroughtToAThird(t *testing.T) {
 		})
 	}
 }
+
+func TestABrokenPodThatMustBeMadeAnewKeepsNobodyWaiting(t *testing.T) {
+	for _, kind := range []string{"Deployment", "StatefulSet", "DaemonSet", "ReplicaSet"} {
+		t.Run(kind, func(t *testing.T) {
+			s := newStory(t, workload(t, kind))
+			s.noPull = true
+			s.settle(Settled)
+			s.room = 1
+			s.change(image(0, "app:missing"))
+			s.settle(Failed)
+			s.change(image(0, "app:v3"), env("2"))
+			s.settle(Settled)
+		})
+	}
+}
