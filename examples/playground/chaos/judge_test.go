@@ -112,7 +112,7 @@ func (j *judge) event(event watch.Event) {
 	known.pod, known.gone = pod, event.Type == watch.Deleted
 	if u := j.unavailable(); u > j.wish.budget() && !j.upset {
 		j.accuseLocked("promise 2: %d pods are unavailable, and the budget is %d", u, j.wish.budget())
-		j.ledger.tell("%s", j.picture())
+		j.ledger.tell("%s", j.pictureLocked())
 	}
 }
 
@@ -183,7 +183,14 @@ func (j *judge) count() int {
 	return n
 }
 
+// picture is what the pods look like now.
 func (j *judge) picture() string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.pictureLocked()
+}
+
+func (j *judge) pictureLocked() string {
 	var lines string
 	for _, known := range j.pods {
 		if !known.gone {
