@@ -158,6 +158,9 @@ func (d *deployment) steps(r *rollout) []Step {
 	if d.paused(r) {
 		r.held = "spec.paused is true"
 		keepAll(r, "paused")
+		if at(r.manifest.Object, "spec", "paused") != true && !same(templateOf(d.object.Object), r.want) {
+			return steps(d.scale(r))
+		}
 		return steps(d.applyChanged(r, unchanged))
 	}
 	r.native = r.native && !d.stranded(r)
@@ -165,6 +168,21 @@ func (d *deployment) steps(r *rollout) []Step {
 		return d.nativeSteps(r)
 	}
 	return d.inPlaceSteps(r)
+}
+
+// scale is all that is written to a Deployment that a person has paused while its
+// template is not Git's: with Git's template in it, whoever ends the pause would
+// have the controller recreate every pod before situ gets to patch one.
+func (d *deployment) scale(r *rollout) Step {
+	wanted := numberAt(r.manifest.Object, -1, "spec", "replicas")
+	if wanted < 0 || r.scaler != "" || wanted == numberAt(d.object.Object, 1, "spec", "replicas") {
+		return nil
+	}
+	return Step{{
+		Name: "scale", Mode: StrategicPatch, Ref: d.ref(), UID: d.object.GetUID(),
+		Body: map[string]any{"metadata": map[string]any{"uid": string(d.object.GetUID())}, "spec": map[string]any{"replicas": int64(wanted)}},
+		Text: "scale " + d.ref().String(),
+	}}
 }
 
 // stranded: the controller sees nothing to roll, since the ReplicaSet that the
