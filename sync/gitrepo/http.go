@@ -2,6 +2,7 @@ package gitrepo
 
 import (
 	"context"
+	"encoding/base64"
 	"errors"
 	"io"
 	"net/http"
@@ -36,7 +37,7 @@ func newHTTPRemote(opts Options, auth Auth, u *url.URL) (*httpRemote, error) {
 	base.TLSClientConfig = tlsConfig
 	client := &http.Client{Transport: limited{base, opts.MaxPackBytes}}
 	r := &httpRemote{
-		place:    place{display: displayURL(opts.URL), hidden: auth.secrets(), host: u.Hostname()},
+		place:    place{display: displayURL(opts.URL), hidden: sentBy(auth, u), host: u.Hostname()},
 		endpoint: *endpoint,
 		// Redirects of the first request only, and go-git drops the credential
 		// when they leave the host.
@@ -46,6 +47,20 @@ func newHTTPRemote(opts Options, auth Auth, u *url.URL) (*httpRemote, error) {
 		r.auth = &githttp.BasicAuth{Username: user, Password: password}
 	}
 	return r, nil
+}
+
+// sentBy are the strings of a request that a server may repeat and no message may
+// contain: the credential, also as its header spells it, and what a person has
+// put into the address.
+func sentBy(auth Auth, u *url.URL) []string {
+	hidden := auth.secrets()
+	if user, password := auth.basic(u.Hostname()); password != "" {
+		hidden = append(hidden, base64.StdEncoding.EncodeToString([]byte(user+":"+password)))
+	}
+	if u.RawQuery != "" {
+		hidden = append(hidden, u.RawQuery)
+	}
+	return hidden
 }
 
 func (r *httpRemote) read(context.Context) (transport.UploadPackSession, error) {
