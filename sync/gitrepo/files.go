@@ -103,6 +103,9 @@ func (r *Repo) content(ctx context.Context, name string, h plumbing.Hash) ([]byt
 	return data, nil
 }
 
+var errLarger = errors.New("larger")
+
+// readBlob gives the first limit bytes and one more beside errLarger.
 func readBlob(s storer.EncodedObjectStorer, h plumbing.Hash, limit int64) ([]byte, error) {
 	b, err := object.GetBlob(s, h)
 	if err != nil {
@@ -115,7 +118,7 @@ func readBlob(s storer.EncodedObjectStorer, h plumbing.Hash, limit int64) ([]byt
 	defer r.Close()
 	data, err := io.ReadAll(io.LimitReader(r, limit+1))
 	if err == nil && int64(len(data)) > limit {
-		err = fmt.Errorf("larger than %d bytes", limit)
+		err = fmt.Errorf("%w than %d bytes", errLarger, limit)
 	}
 	return data, err
 }

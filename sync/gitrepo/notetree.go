@@ -18,7 +18,9 @@ import (
 // digits, and readers accept every spelling. Here it is always split once,
 // 2/38, which keeps the cost of a write the same however many notes there are.
 
-// readNote joins what all spellings of a name hold, as git does.
+// readNote joins what all spellings of a name hold, as git does. Of one that is
+// too large it gives the beginning: whoever wrote it must not keep others from
+// reading the rest, nor from writing it anew.
 func readNote(s storer.EncodedObjectStorer, tip plumbing.Hash, id string) ([]byte, error) {
 	c, err := object.GetCommit(s, tip)
 	if err != nil {
@@ -31,7 +33,7 @@ func readNote(s storer.EncodedObjectStorer, tip plumbing.Hash, id string) ([]byt
 	var out []byte
 	for i, h := range found {
 		data, err := readBlob(s, h, maxNoteBytes)
-		if err != nil {
+		if err != nil && !errors.Is(err, errLarger) {
 			return nil, err
 		}
 		if i > 0 && !bytes.HasSuffix(out, []byte("\n")) {
