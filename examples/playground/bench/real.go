@@ -27,7 +27,7 @@ type service struct {
 // client without any choice notices.
 var services = []service{
 	{name: "web", title: "Deployment of 4 pods, one at a time", kind: "Deployment", pods: 4},
-	{name: "gate", title: "the same with the readiness gate and 1s of grace", kind: "Deployment", pods: 4, gate: true},
+	{name: "gate", title: "the same with the readiness gate and 3s of grace", kind: "Deployment", pods: 4, gate: true},
 	{name: "single", title: "StatefulSet of 1 pod", kind: "StatefulSet", pods: 1},
 }
 
@@ -182,7 +182,7 @@ metadata:
   namespace: %[1]s
   annotations:
     situ.gitops/update: %[3]s
-    situ.gitops/grace-period: 1s
+    situ.gitops/grace-period: 3s
 spec:
   replicas: %[4]d
 %[5]s  selector: {matchLabels: {app: %[1]s}}

@@ -16,6 +16,8 @@ func TestOnSimulatedNodes(t *testing.T) {
 
 func TestOnARealNode(t *testing.T) {
 	g := onARealNode(t)
-	t.Run("back-offs", func(t *testing.T) { backOffs(t, g) })
-	t.Run("stories", func(t *testing.T) { testscript.Run(t, tell(t.Context(), g, "both", "node")) })
+	t.Run("side by side", func(t *testing.T) {
+		t.Run("back-offs", func(t *testing.T) { t.Parallel(); backOffs(t, g) })
+		t.Run("stories", func(t *testing.T) { t.Parallel(); testscript.Run(t, tell(t.Context(), g, "both", "node")) })
+	})
 }
