@@ -39,6 +39,7 @@ type podCase struct {
 	pod     *corev1.Pod
 	gone    bool
 	changes map[string]int            // container -> times that its image was changed
+	crashes map[string]int            // container -> times that it was restarted after a crash
 	by      map[string]map[string]int // commit -> container -> times that it changed its image
 }
 
@@ -103,7 +104,7 @@ func (j *judge) event(event watch.Event) {
 	defer j.mu.Unlock()
 	known := j.pods[pod.UID]
 	if known == nil {
-		known = &podCase{pod: pod, changes: map[string]int{}, by: map[string]map[string]int{}}
+		known = &podCase{pod: pod, changes: map[string]int{}, crashes: map[string]int{}, by: map[string]map[string]int{}}
 		j.pods[pod.UID] = known
 	}
 	j.images(known, pod)
@@ -136,15 +137,19 @@ func (j *judge) images(known *podCase, pod *corev1.Pod) {
 }
 
 // restarts compares restarts with the changes of images that asked for them. A
-// container that crashes restarts by itself.
+// container that has crashed restarts by itself.
 func (j *judge) restarts(known *podCase, pod *corev1.Pod) {
 	for _, status := range pod.Status.ContainerStatuses {
-		if ended := status.LastTerminationState.Terminated; ended != nil && ended.ExitCode != 0 {
-			known.changes[status.Name] = max(known.changes[status.Name], int(status.RestartCount))
+		before := 0
+		if was := statusOf(known.pod, status.Name); was != nil {
+			before = int(was.RestartCount)
 		}
-		if int(status.RestartCount) > known.changes[status.Name] {
-			j.accuseLocked("promise 1: container %s of pod %s restarted %d times, and its image changed %d times",
-				status.Name, pod.Name, status.RestartCount, known.changes[status.Name])
+		if ended := status.LastTerminationState.Terminated; ended != nil && ended.ExitCode != 0 {
+			known.crashes[status.Name] += int(status.RestartCount) - before
+		}
+		if free := known.changes[status.Name] + known.crashes[status.Name]; int(status.RestartCount) > free {
+			j.accuseLocked("promise 1: container %s of pod %s restarted %d times, but its image changed %d times and it crashed %d times",
+				status.Name, pod.Name, status.RestartCount, known.changes[status.Name], known.crashes[status.Name])
 		}
 	}
 }
