@@ -102,6 +102,9 @@ func (k *kinds) ask(ctx context.Context, version schema.GroupVersion) (map[strin
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}
+	if apierrors.IsUnauthorized(err) {
+		return nil, fmt.Errorf("ask which kinds %s has: %w: the server takes the credential for none or for expired; renew that of the kubeconfig", version, err)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("ask which kinds %s has: %w", version, withoutURL(err))
 	}
