@@ -18,6 +18,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 	watchtools "k8s.io/client-go/tools/watch"
+
+	"situ.gitops/planner"
 )
 
 // witness writes down every event of a namespace's pods, in their order, so
@@ -296,5 +298,5 @@ func portrait(pod *corev1.Pod) string {
 			text += ", wants " + container.Image
 		}
 	}
-	return text
+	return text + " " + pod.Annotations[planner.AnnotationState]
 }
