@@ -1,6 +1,9 @@
 package planner
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 func (r *rollout) count(h host) {
 	available := max(0, r.available()-h.leaving())
@@ -13,6 +16,9 @@ func (r *rollout) count(h host) {
 		partition = h.partition()
 	}
 	defer func() {
+		if away := r.unavailable(); r.budget.Room == 0 && len(away) > 0 {
+			r.budget.Text += ", used up by " + strings.Join(away, ", ")
+		}
 		if r.scaler != "" {
 			r.budget.Text += "; replicas are left to " + r.scaler
 		}
@@ -22,6 +28,22 @@ func (r *rollout) count(h host) {
 		r.budget = Count(h.replicas(), available, partition, &Amount{Value: 1}, h.floor())
 		r.budget.Text += " (the update type was asked for, so one pod at a time may restart)"
 	}
+}
+
+// unavailable names the first few pods that use the budget up.
+func (r *rollout) unavailable() []string {
+	const most = 5
+	var names []string
+	for i := range r.cases {
+		if r.cases[i].progress.available {
+			continue
+		}
+		if len(names) == most {
+			return append(names, "and others")
+		}
+		names = append(names, r.cases[i].pod.Name)
+	}
+	return names
 }
 
 // refuseAll keeps every pod as it is when one of them must not be changed: a

@@ -17,9 +17,10 @@ func (p Printer) Rules(rules []planner.Rule) error {
 		idWidth = max(idWidth, len(rule.ID))
 		fieldWidth = max(fieldWidth, len(rule.Field))
 	}
-	page.line("%s  %s  %s  %s", page.cell(bold, "rule", idWidth), page.cell(bold, "field", fieldWidth), page.cell(bold, "verdict", 8), page.paint(bold, "why"))
+	page.line("%s  %s  %s  %s  %s", page.cell(bold, "rule", idWidth), page.cell(bold, "field", fieldWidth), page.cell(bold, "verdict", 8),
+		page.cell(bold, "since", 5), page.paint(bold, "why"))
 	for _, rule := range rules {
-		page.line("%-*s  %-*s  %s  %s", idWidth, rule.ID, fieldWidth, rule.Field, page.cell(colorOf(rule.Verdict), rule.Verdict.String(), 8), ruleText(rule))
+		page.line("%-*s  %-*s  %s  %-5s  %s", idWidth, rule.ID, fieldWidth, rule.Field, page.cell(colorOf(rule.Verdict), rule.Verdict.String(), 8), rule.Since, ruleText(rule))
 	}
 	return p.write(page)
 }
