@@ -30,6 +30,7 @@ type judge struct {
 	leaving  bool               // pods may leave through others
 	blind    bool               // there are no plans to see, and the wish may need new pods
 	renewing bool               // of a blind judge: this commit needs new pods
+	anew     bool               // since all was calm, a plan wanted new pods
 	seen     []string           // commits that plans of this life were made for
 	accused  []string
 }
@@ -38,6 +39,7 @@ type judge struct {
 type podCase struct {
 	pod     *corev1.Pod
 	gone    bool
+	between bool                      // made while pods were made anew, so that its controller may replace it again
 	changes map[string]int            // container -> times that its image was changed
 	crashes map[string]int            // container -> times that it was restarted after a crash
 	by      map[string]map[string]int // commit -> container -> times that it changed its image
@@ -83,7 +85,10 @@ func (j *judge) calm() bool {
 	if j.unavailable() > 0 || j.count() != j.wish.desired() {
 		return false
 	}
-	j.upset, j.leaving, j.renewing = false, false, false
+	j.upset, j.leaving, j.renewing, j.anew = false, false, false, false
+	for _, known := range j.pods {
+		known.between = false
+	}
 	return true
 }
 
@@ -104,7 +109,7 @@ func (j *judge) event(event watch.Event) {
 	defer j.mu.Unlock()
 	known := j.pods[pod.UID]
 	if known == nil {
-		known = &podCase{pod: pod, changes: map[string]int{}, crashes: map[string]int{}, by: map[string]map[string]int{}}
+		known = &podCase{pod: pod, between: j.anew, changes: map[string]int{}, crashes: map[string]int{}, by: map[string]map[string]int{}}
 		j.pods[pod.UID] = known
 	}
 	j.images(known, pod)
@@ -160,7 +165,7 @@ func (j *judge) leaves(known *podCase, pod *corev1.Pod, event watch.EventType) {
 	if !ends || known.gone || known.pod.DeletionTimestamp != nil {
 		return
 	}
-	if j.leaving || j.taken[pod.UID] || j.planned[pod.UID] || j.blind && j.renewing {
+	if j.leaving || j.taken[pod.UID] || j.planned[pod.UID] || known.between || j.blind && j.renewing {
 		return
 	}
 	j.accuseLocked("promise 3: pod %s goes, and no plan said recreate", pod.Name)

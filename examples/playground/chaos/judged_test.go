@@ -46,6 +46,15 @@ func TestTheJudgeAccusesWhoeverBreaksAPromise(t *testing.T) {
 			j.planned["web-0"] = true
 			j.event(watch.Event{Type: watch.Deleted, Object: pod("web-0").Pod})
 		}, ""},
+		{"a pod that was made while others were made anew", func(j *judge) {
+			j.anew = true
+			j.show(pod("web-new"))
+			j.event(watch.Event{Type: watch.Deleted, Object: pod("web-new").Pod})
+		}, ""},
+		{"a settled pod that goes while others are made anew", func(j *judge) {
+			j.anew = true
+			j.event(watch.Event{Type: watch.Deleted, Object: pod("web-0").Pod})
+		}, "promise 3"},
 		{"a deletion of somebody else's", func(j *judge) {
 			r, _ := http.NewRequest(http.MethodDelete, "/api/v1/namespaces/shop/secrets/mine", nil)
 			j.write(r)

@@ -26,7 +26,7 @@ func (j *judge) decide(commit planner.Commit, snap planner.Snapshot) planner.Pla
 		j.ledger.tell("plan of %.8s: %s %s %q, %d steps, %s", commit.ID, workload.State, workload.Verdict, workload.Text, len(workload.Steps), workload.Budget.Text)
 		for _, pod := range workload.Pods {
 			if pod.Verb == planner.Recreate {
-				j.planned[pod.UID] = true
+				j.planned[pod.UID], j.anew = true, true
 			}
 		}
 		j.takes(workload, snap)
