@@ -16,7 +16,7 @@ func crashes(t *testing.T, g *ground) {
 		for _, when := range []string{"before", "after"} {
 			t.Run(kind.name+" "+when, func(t *testing.T) {
 				t.Parallel()
-				walk(newTeller(t, g), kind, when)
+				walk(newTeller(t, g), kind.on(g), when)
 			})
 		}
 	}
@@ -26,7 +26,7 @@ func crashes(t *testing.T, g *ground) {
 // fewer actions than asked for.
 func walk(t teller, kind crashKind, when string) {
 	const selector = "app=web"
-	t.commit("the shop opens", kind.manifest("v0"))
+	t.commit("the shop opens", kind.manifest(0))
 	t.run("situ", "sync")
 	for n := 1; ; n++ {
 		pods, err := t.pods(selector)
@@ -35,7 +35,7 @@ func walk(t teller, kind crashKind, when string) {
 			t.Fatalf("there are %d pods, want %d", len(pods), kind.pods)
 		}
 		check(t.T, t.remember(selector, pods))
-		t.commit(fmt.Sprintf("app v%d", n), kind.manifest(fmt.Sprintf("v%d", n)))
+		t.commit(fmt.Sprintf("app v%d", n), kind.manifest(n))
 		fault := fmt.Sprintf("%s:%d", when, n)
 		killed := t.syncUntil(fault)
 		if killed {
@@ -79,14 +79,27 @@ type crashKind struct {
 	pods    int
 	actions int // that a rollout has at least
 	head    string
+	tags    int // that the app has; 0: any number
+}
+
+// on is the kind on a ground. A real registry has three versions of the app, and
+// on a real node that has them all nothing is left to pull.
+func (k crashKind) on(g *ground) crashKind {
+	if k.name == "DaemonSet" {
+		k.pods = g.nodes
+	}
+	if g.real {
+		k.tags, k.actions = 3, k.pods
+	}
+	return k
 }
 
 var crashKinds = []crashKind{
-	{"Deployment", "deployment/web", 2, 6, "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\nspec:\n  replicas: 2\n  strategy: {rollingUpdate: {maxUnavailable: 1}}\n"},
-	{"StatefulSet", "statefulset/web", 2, 5, "apiVersion: apps/v1\nkind: StatefulSet\nmetadata: {name: web}\nspec:\n  replicas: 2\n  serviceName: web\n"},
-	{"DaemonSet", "daemonset/web", simulatedNodes, 6, "apiVersion: apps/v1\nkind: DaemonSet\nmetadata: {name: web}\nspec:\n"},
-	{"ReplicaSet", "", 2, 4, "apiVersion: apps/v1\nkind: ReplicaSet\nmetadata: {name: web}\nspec:\n  replicas: 2\n"},
-	{"Pod", "", 1, 2, ""},
+	{"Deployment", "deployment/web", 2, 6, "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\nspec:\n  replicas: 2\n  strategy: {rollingUpdate: {maxUnavailable: 1}}\n", 0},
+	{"StatefulSet", "statefulset/web", 2, 5, "apiVersion: apps/v1\nkind: StatefulSet\nmetadata: {name: web}\nspec:\n  replicas: 2\n  serviceName: web\n", 0},
+	{"DaemonSet", "daemonset/web", 0, 6, "apiVersion: apps/v1\nkind: DaemonSet\nmetadata: {name: web}\nspec:\n", 0},
+	{"ReplicaSet", "", 2, 4, "apiVersion: apps/v1\nkind: ReplicaSet\nmetadata: {name: web}\nspec:\n  replicas: 2\n", 0},
+	{"Pod", "", 1, 2, "", 0},
 }
 
 const crashPod = `spec:
@@ -96,9 +109,13 @@ const crashPod = `spec:
   - {name: side, image: 'registry.playground/sidecar:v1'}
 `
 
-// manifest is the workload with a version of the app.
-func (k crashKind) manifest(version string) string {
-	pod := fmt.Sprintf(crashPod, version)
+// manifest is the workload with the app of one turn; each turn has another one
+// than the turn before.
+func (k crashKind) manifest(turn int) string {
+	if k.tags > 0 {
+		turn = 1 + turn%k.tags
+	}
+	pod := fmt.Sprintf(crashPod, fmt.Sprint("v", turn))
 	if k.head == "" {
 		return "apiVersion: v1\nkind: Pod\nmetadata: {name: web, labels: {app: web}}\n" + pod
 	}

@@ -30,6 +30,7 @@ const (
 type ground struct {
 	cluster *cluster.Cluster
 	nodes   int
+	real    bool       // a kubelet's, not a simulator's
 	restart sync.Mutex // one at a time
 }
 
@@ -47,7 +48,7 @@ func onARealNode(t *testing.T) *ground {
 	node, err := realnode.Join(t.Context(), g.cluster, images)
 	check(t, err)
 	t.Cleanup(func() { check(t, node.Stop(context.WithoutCancel(t.Context()))) })
-	g.nodes = 1
+	g.nodes, g.real = 1, true
 	return g
 }
 

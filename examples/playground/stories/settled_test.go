@@ -19,7 +19,7 @@ func aSettledSourceAsksNothing(t *testing.T, g *ground) {
 	t.Parallel()
 	teller := newTeller(t, g)
 	teller.becomeCounted()
-	teller.commit("the shop opens", crashKinds[0].manifest("v1"))
+	teller.commit("the shop opens", crashKinds[0].manifest(1))
 	serve := teller.serve()
 	serve.await("the commit to settle", func(s served) bool { return s.Note.State == "settled" })
 	// The rounds right after may still belong to the rollout.
@@ -38,7 +38,7 @@ func aSettledSourceAsksNothing(t *testing.T, g *ground) {
 	}
 
 	// The counts do count: a commit moves all three.
-	teller.commit("app v2", crashKinds[0].manifest("v2"))
+	teller.commit("app v2", crashKinds[0].manifest(2))
 	serve.await("the next commit to settle", func(s served) bool {
 		return s.Note.State == "settled" && strings.HasPrefix(s.Subject, "app v2")
 	})

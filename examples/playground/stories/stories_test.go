@@ -17,6 +17,7 @@ func TestOnSimulatedNodes(t *testing.T) {
 func TestOnARealNode(t *testing.T) {
 	g := onARealNode(t)
 	t.Run("side by side", func(t *testing.T) {
+		t.Run("crashes", func(t *testing.T) { t.Parallel(); crashes(t, g) })
 		t.Run("back-offs", func(t *testing.T) { t.Parallel(); backOffs(t, g) })
 		t.Run("stories", func(t *testing.T) { t.Parallel(); testscript.Run(t, tell(t.Context(), g, "both", "node")) })
 	})
