@@ -69,7 +69,7 @@ func TestTheBudgetTellsItsArithmetic(t *testing.T) {
 
 func amount(t *testing.T, text string) *Amount {
 	t.Helper()
-	a, ok := parseAmount(text)
+	a, ok := ParseAmount(text)
 	if !ok {
 		t.Fatalf("%q is no amount", text)
 	}

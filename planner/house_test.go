@@ -24,6 +24,7 @@ var floors = [][]string{
 	{"sync/poller"},
 	{"sync/gitrepo", "sync/manifest"},
 	{"applier"},
+	{"planner/kruise"},
 	{"planner"},
 }
 
@@ -36,7 +37,7 @@ var doors = map[string]string{
 }
 
 // pure packages are functions of their input alone.
-var pure = []string{"planner", "sync/manifest"}
+var pure = []string{"planner", "planner/kruise", "sync/manifest"}
 
 // impure leads to files, networks, logs, waiting or chance.
 var impure = []string{

@@ -69,6 +69,7 @@ type WorkloadPlan struct {
 	Reasons    []Reason
 	Budget     Budget
 	Pods       []PodPlan
+	Warnings   []string // what the manifest asks for and does not get, and what to do instead
 	State      State
 	Text       string // why it is in this state
 	Steps      []Step // what to do now

@@ -29,6 +29,11 @@ type Settings struct {
 	Revert         bool          // a failed update is taken back
 }
 
+// DefaultSettings are those of a workload that asks for nothing.
+func DefaultSettings() Settings {
+	return Settings{Update: InPlaceIfPossible, Deadline: DefaultDeadline}
+}
+
 // DefaultDeadline is a Deployment's default progressDeadlineSeconds.
 const DefaultDeadline = 10 * time.Minute
 
@@ -53,15 +58,19 @@ var settable = []string{
 	AnnotationGrace, AnnotationDeadline, AnnotationOnFailure,
 }
 
-// SettingsOf reads the annotations of a workload. The mistakes say what is
+// SettingsOf reads the annotations of a workload; they outrank what a kind of its
+// own asks for. The mistakes say what is
 // written, and what may be; a setting with a mistake keeps its default.
 func SettingsOf(m Manifest) (Settings, []string) {
-	settings := Settings{Update: InPlaceIfPossible, Deadline: DefaultDeadline}
+	settings := DefaultSettings()
+	if m.Hosting != nil {
+		settings = m.Hosting.Settings
+	}
 	var mistakes []string
 	annotations := mapAt(m.Object, "metadata", "annotations")
 	for _, key := range union(annotations, nil) {
 		text, _ := annotations[key].(string)
-		if !strings.HasPrefix(key, Domain+"/") {
+		if !strings.HasPrefix(key, Domain+"/") || key == AnnotationHosts && m.Hosting != nil {
 			continue
 		}
 		if want := settings.set(key, text); want != "" {
@@ -73,7 +82,7 @@ func SettingsOf(m Manifest) (Settings, []string) {
 
 // set takes one annotation in, or says what it should have been.
 func (s *Settings) set(key, text string) (want string) {
-	amount, isAmount := parseAmount(text)
+	amount, isAmount := ParseAmount(text)
 	duration, isDuration := parseDuration(text)
 	switch {
 	case key == AnnotationUpdate && slices.Contains(updateTypes, UpdateType(text)):
@@ -111,7 +120,8 @@ func parseDuration(text string) (time.Duration, bool) {
 	return d, err == nil && d >= 0
 }
 
-func parseAmount(text string) (Amount, bool) {
+// ParseAmount reads a number of pods, or a share of them from 0% to 100%.
+func ParseAmount(text string) (Amount, bool) {
 	digits, percent := strings.CutSuffix(text, "%")
 	n, err := strconv.Atoi(digits)
 	if err != nil || n < 0 || percent && n > 100 {
@@ -124,7 +134,7 @@ func parseAmount(text string) (Amount, bool) {
 func amountAt(object map[string]any, path ...string) *Amount {
 	switch v := at(object, path...).(type) {
 	case string:
-		if amount, ok := parseAmount(v); ok {
+		if amount, ok := ParseAmount(v); ok {
 			return &amount
 		}
 	case int64, float64, int:

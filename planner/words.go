@@ -54,8 +54,25 @@ func (o Origin) String() string {
 // Manifest is one object that Git wants.
 type Manifest struct {
 	Ref
-	Origin Origin
-	Object map[string]any // as written, with the namespace filled in
+	Origin  Origin
+	Object  map[string]any // as written, with the namespace filled in
+	Hosting *Hosting       // what Git has instead, if the object hosts the pods of another kind
+}
+
+// Hosting is a workload of a kind that the cluster does not serve. The object of
+// its manifest is the stock object that hosts its pods.
+type Hosting struct {
+	Ref      Ref      // as Git names it
+	Settings Settings // what it asks of its rollout
+	Warnings []string // what it asks for and does not get, and what to do instead
+}
+
+// Named is the object as Git names it, and as people are told of it.
+func (m Manifest) Named() Ref {
+	if m.Hosting != nil {
+		return m.Hosting.Ref
+	}
+	return m.Ref
 }
 
 // Problem is something that a person must mend: its place, the cause and the way out.

@@ -51,7 +51,10 @@ type rollout struct {
 }
 
 func planWorkload(commit Commit, m Manifest, snap Snapshot, coming coming, wake *time.Time) WorkloadPlan {
-	plan := WorkloadPlan{Ref: m.Ref, Origin: m.Origin, Host: m.Ref.String()}
+	plan := WorkloadPlan{Ref: m.Named(), Origin: m.Origin, Host: m.Ref.String()}
+	if m.Hosting != nil {
+		plan.Warnings = m.Hosting.Warnings
+	}
 	live, exists := snap.Live[m.Ref]
 	proof := snap.Proofs[m.Ref]
 	plan.Create = !exists

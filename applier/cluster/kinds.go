@@ -40,6 +40,7 @@ type group struct {
 	kinds    map[string]kind
 	askAgain time.Time // not before
 	delay    time.Duration
+	askedFor string // commit
 }
 
 func newKinds(server rest.Interface) *kinds {
@@ -72,6 +73,28 @@ func (k *kinds) lookup(ctx context.Context, ref planner.Ref) (kind, bool, error)
 	known.delay = min(2*known.delay, lastAskAgain)
 	found, ok := known.kinds[ref.Kind]
 	return found, ok, nil
+}
+
+// serves is lookup for kinds that mostly are not there: it asks once per commit, so
+// that nothing is asked while nothing changes.
+func (k *kinds) serves(ctx context.Context, commit string, ref planner.Ref) (bool, error) {
+	version, err := schema.ParseGroupVersion(ref.APIVersion)
+	if err != nil {
+		return false, nil
+	}
+	k.mu.Lock()
+	known := k.groups[version]
+	if known != nil && known.askedFor != commit {
+		known.askAgain, known.askedFor = time.Time{}, commit
+	}
+	if known != nil && !known.askAgain.IsZero() {
+		_, ok := known.kinds[ref.Kind]
+		k.mu.Unlock()
+		return ok, nil
+	}
+	k.mu.Unlock()
+	_, ok, err := k.lookup(ctx, ref)
+	return ok, err
 }
 
 // forget makes the next lookups ask again: kinds came or went.

@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"situ.gitops/planner"
+	"situ.gitops/planner/kruise"
 )
 
 // Resolve settles what only the cluster knows: which kinds live in a namespace,
@@ -20,7 +21,11 @@ func (c *Client) Resolve(ctx context.Context, commit planner.Commit) (planner.Co
 	coming := comingKinds(commit)
 	resolved := planner.Commit{ID: commit.ID, Policy: commit.Policy, Problems: append([]planner.Problem(nil), commit.Problems...)}
 	places := map[planner.Ref]planner.Origin{}
-	for _, manifest := range commit.Manifests {
+	manifests, err := c.host(ctx, commit, coming)
+	if err != nil {
+		return planner.Commit{}, err
+	}
+	for _, manifest := range manifests {
 		served, ok, err := c.kinds.lookup(ctx, manifest.Ref)
 		if err != nil {
 			return planner.Commit{}, err
@@ -42,6 +47,27 @@ func (c *Client) Resolve(ctx context.Context, commit planner.Commit) (planner.Co
 		resolved.Manifests = append(resolved.Manifests, manifest)
 	}
 	return resolved, nil
+}
+
+// host replaces workloads of OpenKruise by the stock objects that host them,
+// unless the cluster serves their kind, or the commit brings it.
+func (c *Client) host(ctx context.Context, commit planner.Commit, coming map[[2]string]bool) ([]planner.Manifest, error) {
+	var all []planner.Manifest
+	for _, manifest := range commit.Manifests {
+		_, served := coming[[2]string{manifest.APIVersion, manifest.Kind}]
+		if kruise.Is(manifest.Ref) && !served {
+			var err error
+			if served, err = c.kinds.serves(ctx, commit.ID, manifest.Ref); err != nil {
+				return nil, err
+			}
+		}
+		if served || !kruise.Is(manifest.Ref) {
+			all = append(all, manifest)
+			continue
+		}
+		all = append(all, kruise.Host(c.inPlace(manifest, true))...)
+	}
+	return all, nil
 }
 
 func unknownKind(manifest planner.Manifest) planner.Problem {

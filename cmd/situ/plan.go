@@ -9,6 +9,7 @@ import (
 	"situ.gitops/applier"
 	"situ.gitops/cmd/situ/report"
 	"situ.gitops/planner"
+	"situ.gitops/planner/kruise"
 	"situ.gitops/sync/manifest"
 	"situ.gitops/sync/poller"
 )
@@ -151,5 +152,6 @@ func (o *planOptions) planOffline(cmd *cobra.Command) (planner.Plan, error) {
 	if err != nil {
 		return planner.Plan{}, fmt.Errorf("--to: %w", err)
 	}
+	from.Manifests, to.Manifests = kruise.HostAll(from.Manifests), kruise.HostAll(to.Manifests)
 	return planner.Decide(to, planner.Assume(from.Manifests, to.Manifests)), nil
 }

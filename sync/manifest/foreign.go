@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"situ.gitops/planner"
+	"situ.gitops/planner/kruise"
 )
 
 // foreign is what a repository cannot know: it belongs to one cluster, or is
@@ -16,7 +17,7 @@ func (d *document) foreign(at where, ref planner.Ref, fields map[string]any) {
 		d.say(steps(at, "metadata", "ownerReferences"), "names an owner by its UID, which is another one in each cluster: the object would be deleted as an orphan; remove it")
 	}
 	d.records(steps(at, "metadata", "labels"), lookup(fields, "metadata", "labels"))
-	if !planner.IsWorkload(ref) {
+	if !planner.IsWorkload(ref) && !kruise.Is(ref) {
 		return
 	}
 	for _, name := range []string{"labels", "annotations"} {

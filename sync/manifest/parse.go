@@ -146,6 +146,7 @@ func (d *document) object(at where, fields map[string]any) {
 		d.promises(at, ref, fields)
 		d.foreign(at, ref, fields)
 		d.settings(at, m)
+		d.hosting(at, m)
 	}
 	if len(d.mistakes) == before {
 		d.manifests = append(d.manifests, m)

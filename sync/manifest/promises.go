@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"situ.gitops/planner"
+	"situ.gitops/planner/kruise"
 )
 
 // promise is one row of what an object must keep beside the types of its fields.
@@ -51,13 +52,20 @@ func (d *document) promises(at where, ref planner.Ref, fields map[string]any) {
 
 // settings are what the situ annotations of a workload ask for.
 func (d *document) settings(at where, m planner.Manifest) {
-	if !planner.IsWorkload(m.Ref) {
+	if !planner.IsWorkload(m.Ref) && !kruise.Is(m.Ref) {
 		return
 	}
 	_, mistakes := planner.SettingsOf(m)
 	line := lineOf(d.root, steps(at, "metadata", "annotations"))
 	for _, text := range mistakes {
 		d.sayLine(line, nil, "%s", text)
+	}
+}
+
+// hosting is what a workload of OpenKruise asks of whoever hosts it.
+func (d *document) hosting(at where, m planner.Manifest) {
+	for _, mistake := range kruise.Check(m) {
+		d.say(steps(at, mistake.Path...), "%s", mistake.Text)
 	}
 }
 

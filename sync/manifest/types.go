@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"situ.gitops/planner"
+	"situ.gitops/planner/kruise"
 )
 
 // types knows the fields of the Kubernetes API. The zero value learns them when
@@ -32,6 +33,9 @@ func (t *types) check(d *document, at where, ref planner.Ref, object map[string]
 		t.fields = map[reflect.Type]map[string]reflect.Type{}
 	}
 	known, isKnown := t.scheme.AllKnownTypes()[schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind)]
+	if fields := kruise.Type(ref); fields != nil {
+		known, isKnown = fields, true
+	}
 	if isKnown {
 		t.value(d, at, object, known)
 		return

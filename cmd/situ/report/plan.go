@@ -62,6 +62,7 @@ type Workload struct {
 	Containers []string         `json:"containers"`
 	Reasons    []planner.Reason `json:"reasons"`
 	Budget     planner.Budget   `json:"budget"`
+	Warnings   []string         `json:"warnings,omitempty"`
 	Pods       []Pod            `json:"pods"`
 }
 
@@ -99,7 +100,7 @@ func NewPlan(cluster string, plan planner.Plan) Plan {
 
 func newWorkload(w planner.WorkloadPlan) Workload {
 	view := Workload{Ref: w.Ref, Origin: w.Origin, Host: w.Host, Create: w.Create, Verdict: w.Verdict, State: w.State, Text: w.Text,
-		Containers: orEmpty(w.Containers), Reasons: orEmpty(w.Reasons), Budget: w.Budget, Pods: []Pod{}}
+		Containers: orEmpty(w.Containers), Reasons: orEmpty(w.Reasons), Budget: w.Budget, Warnings: w.Warnings, Pods: []Pod{}}
 	for _, pod := range w.Pods {
 		view.Pods = append(view.Pods, Pod{Name: pod.Name, Verb: pod.Verb, Turn: pod.Turn, State: pod.State, Text: pod.Text, Reasons: orEmpty(pod.Reasons)})
 	}

@@ -46,6 +46,9 @@ func (p *page) workloadTable(workloads []planner.WorkloadPlan) {
 		if text := stateText(w); text != "" {
 			why = append(why, escape(string(w.State)+": "+text))
 		}
+		for _, warning := range w.Warnings {
+			why = append(why, escape("warning: "+warning))
+		}
 		p.line("| %s<br>%s | **%s** | %d | %s |", code(w.Ref.String()), escape(w.Origin.String()), escape(headline(w)), len(w.Pods), strings.Join(why, "<br>"))
 	}
 }

@@ -69,11 +69,14 @@ func (p *page) workload(w planner.WorkloadPlan) {
 	for _, group := range groupPods(w) {
 		p.pods(group, w.Reasons)
 	}
+	for _, warning := range w.Warnings {
+		p.line("  %s  %s", p.paint(yellow, "warning"), warning)
+	}
 }
 
 // quiet says whether there is nothing to tell about a workload but its verdict.
 func quiet(w planner.WorkloadPlan) bool {
-	return !w.Create && w.Verdict == planner.Keep && w.State == planner.Settled
+	return !w.Create && w.Verdict == planner.Keep && w.State == planner.Settled && len(w.Warnings) == 0
 }
 
 // stateText is why a workload is in its state. That it is on its way since the
