@@ -24,6 +24,7 @@ type podCase struct {
 	pulling    string // the image that it waits for, "" if it has all
 	blocked    string // who forbids its disruption
 	kept       string // why it stays as it is on purpose, "" if it does not
+	drift      []Drift
 }
 
 // assessor answers for the pods of one workload. Pods made from the same
@@ -44,6 +45,7 @@ type comparison struct {
 	from    Template
 	equal   bool
 	changes []Change
+	written written // in the old template
 }
 
 // compare remembers by the key of the old template.
@@ -52,7 +54,7 @@ func (a *assessor) compare(m made) comparison {
 		return c
 	}
 	from := templateOf(m.from)
-	c := comparison{from: from, equal: same(from, a.want)}
+	c := comparison{from: from, equal: same(from, a.want), written: writtenIn(from)}
 	if !c.equal {
 		c.changes = changes(from, a.want)
 	}
@@ -85,6 +87,7 @@ func (a *assessor) assess(pod *corev1.Pod, m made) podCase {
 	compared := a.compare(m)
 	mark := c.mark
 	rest := append(remainder(pod, mark, a.want, compared.changes), a.leftOver(pod, compared.changes)...)
+	c.drift = compared.written.drift(pod, mark, compared.changes, rest)
 	if compared.equal && len(rest) == 0 {
 		c.current = true
 		return c
@@ -101,13 +104,13 @@ func (a *assessor) assess(pod *corev1.Pod, m made) podCase {
 
 // apply asks the rules about one change of one pod.
 func (a *assessor) apply(c *podCase, mark Mark, from Template, change Change) {
-	question := asked{Change: change, from: from, to: a.want, pod: c.pod, served: a.served, allocatable: a.allocatable}
+	question := asked{Change: change, from: from, to: a.want, pod: c.pod, touched: mark.Touched, served: a.served, allocatable: a.allocatable}
 	rule := judge(question)
 	c.resizes = c.resizes || strings.HasPrefix(rule.ID, "resize") && rule.Verdict < Recreate
 	if rule.Verdict == Recreate && satisfied(c.pod, change) {
 		return
 	}
-	done := rule.Verdict < Recreate && reached(c.pod, mark, change)
+	done := rule.ID == "image-already" || rule.Verdict < Recreate && reached(c.pod, mark, change)
 	if !done {
 		c.changes = append(c.changes, change)
 	}

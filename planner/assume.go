@@ -107,7 +107,7 @@ func assumedPod(t Template, m Manifest, name string, owner types.UID, revision s
 		pod.UID = owner
 	}
 	if revision != "" {
-		pod.Labels = map[string]string{appsv1.ControllerRevisionHashLabelKey: revision}
+		metav1.SetMetaDataLabel(&pod.ObjectMeta, appsv1.ControllerRevisionHashLabelKey, revision)
 	}
 	pod.Status = assumedStatus(pod)
 	pod.Status.QOSClass = qosAfter(pod, nil)

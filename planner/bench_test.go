@@ -5,6 +5,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // BenchmarkDecide plans 100 workloads with up to 50,000 pods. ns/pod stays the
@@ -61,7 +63,7 @@ func crowd(b testing.TB, pods int, edits ...edit) (Commit, Snapshot) {
 	mark := jsonText(Mark{Version: 1, Commit: "c1", Revision: "0123456789", Restart: map[string]string{"web": "containerd://1"}, Was: map[string]string{"web": "app:v0"}})
 	for _, members := range snap.Pods {
 		for _, pod := range members { // as an earlier update left them
-			pod.Annotations = map[string]string{AnnotationState: mark}
+			metav1.SetMetaDataAnnotation(&pod.ObjectMeta, AnnotationState, mark)
 		}
 	}
 	return Commit{ID: "c2", Manifests: to}, snap

@@ -106,8 +106,8 @@ func aliasOf(pod *corev1.Pod, name string) (string, bool) {
 }
 
 // aliases are the other names of images that a pod's containers have once it is
-// patched, with the names that Git has for them. Where a pod's template is known
-// from the pod alone, an alias would otherwise look like a change.
+// patched, with the names that Git has for them. An alias would otherwise look
+// like drift or, where a pod's template is known from the pod alone, like a change.
 func aliases(c podCase) map[string]string {
 	found := map[string]string{}
 	for _, list := range [][]corev1.Container{c.pod.Spec.InitContainers, c.pod.Spec.Containers} {

@@ -79,7 +79,7 @@ func (h *barePodHost) steps(r *rollout) []Step {
 	}
 	return steps(r.podStep(func(c podCase) Action {
 		mark := r.mark(c, revision(r.want))
-		mark.Owns, mark.Alias = owns(r.want), aliases(c)
+		mark.Owns = owns(r.want)
 		return patchPod(c, r.want, nil, mark)
 	}))
 }

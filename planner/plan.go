@@ -86,6 +86,7 @@ type PodPlan struct {
 	State   State
 	Text    string // what it waits for or why it failed, in the kubelet's words where it has some
 	Reasons []Reason
+	Drift   []Drift // no change: it is told, and left alone
 }
 
 // ObjectVerb is what happens to an object that holds no pods.

@@ -37,7 +37,7 @@ func (r *rollout) report(plan *WorkloadPlan, wake *time.Time) {
 func (r *rollout) podPlan(c *podCase) PodPlan {
 	p := PodPlan{
 		Name: c.pod.Name, UID: c.pod.UID, Verb: c.verdict, Turn: c.turn, Reasons: c.reasons,
-		Done: c.current && c.progress.available, State: Progressing, Text: c.progress.text,
+		Done: c.current && c.progress.available, State: Progressing, Text: c.progress.text, Drift: c.drift,
 	}
 	switch {
 	case p.Done:

@@ -31,6 +31,7 @@ type asked struct {
 	Change
 	from, to Template
 	pod      *corev1.Pod
+	touched  []string // by an unfinished update of the pod
 	served   Served
 
 	allocatable map[string]corev1.ResourceList // by node: cpu and memory
@@ -43,6 +44,9 @@ type asked struct {
 // Kubernetes (pkg/apis/core/validation); what restarts a container, by the
 // kubelet, which since 1.31 compares a container's name and image only.
 var rules = []Rule{
+	{"image-already", "spec.*[*].image", "the running pod has this image already", Metadata,
+		"somebody gave the pod this image before; nothing restarts", "1.0",
+		anyImage, alreadyLive},
 	{"image", "spec.containers[*].image", "", Restart,
 		"the kubelet restarts this container in the same pod", "1.0",
 		field("spec", "containers", "image"), always},
@@ -202,7 +206,26 @@ func readWithDigest(a asked) bool {
 
 // imageChanges reports whether the container gets another image in the same commit.
 func imageChanges(a asked, name string) bool {
-	return imageIn(a.from, name) != imageIn(a.to, name)
+	return imageIn(a.from, name) != imageIn(a.to, name) && !given(a, name)
+}
+
+func anyImage(c Change) bool {
+	name, _ := c.Container()
+	return imageOf(c, name)
+}
+
+func alreadyLive(a asked) bool {
+	name, _ := a.Container()
+	return a.Old != nil && a.New != nil && given(a, name)
+}
+
+// given: somebody else has given the live container the wanted image. One that an
+// unfinished update of ours has touched restarts for it, or has restarted.
+func given(a asked, name string) bool {
+	if a.pod == nil || liveImage(a.pod, name) != imageIn(a.to, name) {
+		return false
+	}
+	return !slices.Contains(a.touched, "containers/"+name) && !slices.Contains(a.touched, "initContainers/"+name)
 }
 
 // readers are the running containers whose env reads the changed label or

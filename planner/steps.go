@@ -108,6 +108,6 @@ func (r *rollout) trial() Step {
 // mark is what a patch decided now leaves on the pod.
 func (r *rollout) mark(c podCase, revision string) Mark {
 	mark := markFor(c, r.commit.ID, revision)
-	mark.At = r.now.UTC().Truncate(time.Second)
+	mark.At, mark.Alias = r.now.UTC().Truncate(time.Second), aliases(c)
 	return mark
 }

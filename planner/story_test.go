@@ -26,7 +26,8 @@ type story struct {
 	plan      Plan
 	noPull    bool
 	decisions int
-	room      int // pods that may be unavailable; negative: this story does not say
+	room      int  // pods that may be unavailable; negative: this story does not say
+	meddled   bool // somebody else has written on pods
 }
 
 func newStory(t testing.TB, m Manifest, edits ...edit) *story {
@@ -56,6 +57,9 @@ func (s *story) decide() {
 		for _, pod := range w.Pods {
 			if pod.Verb == Recreate && pod.Turn > 0 {
 				s.allow[pod.UID] = true
+			}
+			if len(pod.Drift) > 0 && !s.meddled {
+				s.t.Fatalf("pod %s has drifted, though nobody else has written on it: %+v", pod.Name, pod.Drift)
 			}
 		}
 	}

@@ -174,7 +174,7 @@ func (r *rollout) patchBatch(c podCase, batch []string) Action {
 		return !slices.ContainsFunc(readers(asked{Change: change, to: r.want}), func(name string) bool { return slices.Contains(batch, name) })
 	})
 	mark := r.mark(part, revision(r.want))
-	mark.Partial, mark.Alias = true, aliases(part)
+	mark.Partial = true
 	if r.manifest.Kind == "Pod" {
 		mark.Owns = slices.Compact(slices.Sorted(slices.Values(append(owns(r.want), c.mark.Owns...))))
 	}
