@@ -10,69 +10,136 @@ import (
 	"situ.gitops/planner"
 )
 
-// CloneSet has the fields of apps.kruise.io/v1alpha1.
+// CloneSetAlpha has the fields of apps.kruise.io/v1alpha1.
+type CloneSetAlpha struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata"`
+	Spec              CloneSetAlphaSpec `json:"spec"`
+	Status            any               `json:"status,omitempty"`
+}
+
+// CloneSetAlphaSpec has the type of the update beside everything else about it.
+type CloneSetAlphaSpec struct {
+	CloneSetSpec   `json:",inline"`
+	ScaleStrategy  CloneSetAlphaScale  `json:"scaleStrategy,omitempty"`
+	UpdateStrategy CloneSetAlphaUpdate `json:"updateStrategy,omitempty"`
+}
+
+// CloneSetAlphaUpdate is how pods are updated.
+type CloneSetAlphaUpdate struct {
+	Type            string `json:"type,omitempty"`
+	CloneSetRolling `json:",inline"`
+}
+
+// CloneSetAlphaScale is how pods are added and removed.
+type CloneSetAlphaScale struct {
+	CloneSetScale   `json:",inline"`
+	DisablePVCReuse bool `json:"disablePVCReuse,omitempty"`
+}
+
+// CloneSet has the fields of apps.kruise.io/v1beta1.
 type CloneSet struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata"`
-	Spec              CloneSetSpec `json:"spec"`
+	Spec              CloneSetBetaSpec `json:"spec"`
+	Status            any              `json:"status,omitempty"`
 }
 
-// CloneSetSpec is what a CloneSet wants.
+// CloneSetBetaSpec has what a rolling update asks for in a place of its own.
+type CloneSetBetaSpec struct {
+	CloneSetSpec   `json:",inline"`
+	ScaleStrategy  CloneSetBetaScale  `json:"scaleStrategy,omitempty"`
+	UpdateStrategy CloneSetBetaUpdate `json:"updateStrategy,omitempty"`
+}
+
+// CloneSetBetaUpdate is how pods are updated.
+type CloneSetBetaUpdate struct {
+	Type          string               `json:"type,omitempty"`
+	RollingUpdate *CloneSetBetaRolling `json:"rollingUpdate,omitempty"`
+}
+
+// CloneSetBetaRolling is how pods are updated one after the other.
+type CloneSetBetaRolling struct {
+	PodUpdatePolicy string `json:"podUpdatePolicy,omitempty"`
+	CloneSetRolling `json:",inline"`
+}
+
+// CloneSetBetaScale is how pods are added and removed.
+type CloneSetBetaScale struct {
+	CloneSetScale  `json:",inline"`
+	EnablePVCReuse bool `json:"enablePVCReuse,omitempty"`
+}
+
+// CloneSetSpec is what all versions have.
 type CloneSetSpec struct {
-	Replicas        *int32                  `json:"replicas,omitempty"`
-	Selector        *metav1.LabelSelector   `json:"selector"`
-	Template        corev1.PodTemplateSpec  `json:"template"`
-	MinReadySeconds int32                   `json:"minReadySeconds,omitempty"`
-	UpdateStrategy  *CloneSetUpdateStrategy `json:"updateStrategy,omitempty"`
+	Replicas                *int32                         `json:"replicas,omitempty"`
+	Selector                *metav1.LabelSelector          `json:"selector"`
+	Template                corev1.PodTemplateSpec         `json:"template"`
+	VolumeClaimTemplates    []corev1.PersistentVolumeClaim `json:"volumeClaimTemplates,omitempty"`
+	RevisionHistoryLimit    *int32                         `json:"revisionHistoryLimit,omitempty"`
+	MinReadySeconds         int32                          `json:"minReadySeconds,omitempty"`
+	ProgressDeadlineSeconds *int32                         `json:"progressDeadlineSeconds,omitempty"`
+	Lifecycle               *Lifecycle                     `json:"lifecycle,omitempty"`
 }
 
-// CloneSetUpdateStrategy is how a CloneSet updates its pods.
-type CloneSetUpdateStrategy struct {
-	Type           string              `json:"type,omitempty"`
-	Partition      *intstr.IntOrString `json:"partition,omitempty"`
-	MaxUnavailable *intstr.IntOrString `json:"maxUnavailable,omitempty"`
+// CloneSetScale is how all versions add and remove pods.
+type CloneSetScale struct {
+	PodsToDelete           []string            `json:"podsToDelete,omitempty"`
+	MaxUnavailable         *intstr.IntOrString `json:"maxUnavailable,omitempty"`
+	ExcludePreparingDelete bool                `json:"excludePreparingDelete,omitempty"`
+}
+
+// CloneSetRolling is how all versions update pods.
+type CloneSetRolling struct {
+	Partition             *intstr.IntOrString     `json:"partition,omitempty"`
+	MaxUnavailable        *intstr.IntOrString     `json:"maxUnavailable,omitempty"`
+	MaxSurge              *intstr.IntOrString     `json:"maxSurge,omitempty"`
+	Paused                bool                    `json:"paused,omitempty"`
+	PriorityStrategy      *UpdatePriorityStrategy `json:"priorityStrategy,omitempty"`
+	ScatterStrategy       []UpdateScatterTerm     `json:"scatterStrategy,omitempty"`
+	InPlaceUpdateStrategy *InPlaceUpdateStrategy  `json:"inPlaceUpdateStrategy,omitempty"`
 }
 
 var cloneSet = kind{
-	name:     "CloneSet",
-	versions: map[string]reflect.Type{"v1alpha1": reflect.TypeFor[CloneSet]()},
-	fields: []Field{
-		{Path: "spec.replicas", Support: Works, Text: "an autoscaler of the ReplicaSet may own it"},
-		{Path: "spec.selector", Support: Works, Text: "of the ReplicaSet; it cannot change"},
-		{Path: "spec.template", Support: Works, Text: "of the pods"},
-		{Path: "spec.minReadySeconds", Support: Works, Text: "before a pod counts as available"},
-		{Path: "spec.updateStrategy.type", Support: Works, Text: "ReCreate if it is not written"},
-		{Path: "spec.updateStrategy.partition", Support: Works, Text: "a share rounds up"},
-		{Path: "spec.updateStrategy.maxUnavailable", Support: Works, Text: "20% if it is not written; a share rounds down, and to 1 at least"},
+	name: "CloneSet",
+	versions: map[string]reflect.Type{
+		"v1alpha1": reflect.TypeFor[CloneSetAlpha](),
+		"v1beta1":  reflect.TypeFor[CloneSet](),
 	},
-	check: checkCloneSet,
-	host:  hostCloneSet,
+	fields: cloneSetFields(),
+	check:  checkCloneSet,
+	host:   hostCloneSet,
 }
 
-func checkCloneSet(m planner.Manifest) []Mistake {
-	strategy := decode[CloneSet](m).Spec.UpdateStrategy
-	if strategy == nil {
-		return nil
+// cloneSetView is a CloneSet of any version.
+type cloneSetView struct {
+	CloneSetSpec
+	scale   CloneSetScale
+	rolling CloneSetRolling
+	update  string   // how pods are updated, "" if it is not written
+	typeAt  []string // where that is written
+	at      []string // where the rest of the rolling update is
+}
+
+func viewCloneSet(m planner.Manifest) cloneSetView {
+	at := []string{"spec", "updateStrategy"}
+	if m.APIVersion == Group+"/v1alpha1" {
+		spec := decode[CloneSetAlpha](m).Spec
+		return cloneSetView{
+			CloneSetSpec: spec.CloneSetSpec, scale: spec.ScaleStrategy.CloneSetScale, rolling: spec.UpdateStrategy.CloneSetRolling,
+			update: spec.UpdateStrategy.Type, typeAt: append(at, "type"), at: at,
+		}
 	}
-	mistakes := badAmount(strategy.Partition, "spec", "updateStrategy", "partition")
-	return append(mistakes, badAmount(strategy.MaxUnavailable, "spec", "updateStrategy", "maxUnavailable")...)
-}
-
-func hostCloneSet(m planner.Manifest) []planner.Manifest {
 	spec := decode[CloneSet](m).Spec
-	asks := planner.DefaultSettings()
-	asks.Update = planner.ReCreate
-	asks.MaxUnavailable = &planner.Amount{Value: 20, Percent: true}
-	if s := spec.UpdateStrategy; s != nil {
-		asks.Partition = amount(s.Partition)
-		if s.MaxUnavailable != nil {
-			asks.MaxUnavailable = amount(s.MaxUnavailable)
-		}
-		if s.Type != "" {
-			asks.Update, asks.Explicit = planner.UpdateType(s.Type), true
-		}
+	v := cloneSetView{
+		CloneSetSpec: spec.CloneSetSpec, scale: spec.ScaleStrategy.CloneSetScale,
+		typeAt: []string{"spec", "updateStrategy", "rollingUpdate", "podUpdatePolicy"}, at: append(at, "rollingUpdate"),
 	}
-	as := planner.Ref{APIVersion: "apps/v1", Kind: "ReplicaSet"}
-	host := keep(mapAt(m.Object, "spec"), "replicas", "selector", "template", "minReadySeconds")
-	return []planner.Manifest{hosted(m, as, host, asks)}
+	if r := spec.UpdateStrategy.RollingUpdate; r != nil {
+		v.rolling, v.update = r.CloneSetRolling, r.PodUpdatePolicy
+	}
+	if spec.UpdateStrategy.Type == onDelete {
+		v.update, v.typeAt = onDelete, append(at, "type")
+	}
+	return v
 }
