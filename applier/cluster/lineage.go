@@ -9,7 +9,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 
 	"situ.gitops/planner"
 )
@@ -65,4 +67,46 @@ func (c *Client) owners(ctx context.Context, object metav1.Object) ([]planner.Re
 		object = next
 	}
 	return owners, nil
+}
+
+// Drift is what others have written on a pod, given what Lineage said of it. It
+// asks the server, not the caches.
+func (c *Client) Drift(ctx context.Context, pod *corev1.Pod, owners []planner.Ref) ([]planner.Drift, error) {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	var workload *unstructured.Unstructured
+	owned := map[types.UID][]*unstructured.Unstructured{}
+	for _, owner := range slices.Backward(owners) {
+		if !planner.IsWorkload(owner) {
+			continue
+		}
+		served, ok, err := c.kinds.lookup(ctx, owner)
+		if err != nil || !ok {
+			return nil, err
+		}
+		object, err := c.door(place{served.resource, owner.Namespace}).Get(ctx, owner.Name, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read %s: %w", owner, err)
+		}
+		if workload == nil {
+			workload = object
+			continue
+		}
+		owned[ownerOf(object)] = append(owned[ownerOf(object)], object)
+	}
+	if workload == nil {
+		return nil, nil
+	}
+	templates, err := c.door(place{revisions, pod.Namespace}).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("read the templates of %s %s: %w", workload.GetKind(), workload.GetName(), err)
+	}
+	for i := range templates.Items {
+		owner := ownerOf(&templates.Items[i])
+		owned[owner] = append(owned[owner], &templates.Items[i])
+	}
+	return planner.DriftOf(workload, owned, pod), nil
 }

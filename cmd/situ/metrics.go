@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"situ.gitops/applier/cluster"
+	"situ.gitops/cmd/situ/report"
 	"situ.gitops/planner"
 	"situ.gitops/sync/poller"
 )
@@ -30,6 +31,12 @@ func writeMetrics(w io.Writer, status poller.Status, requests cluster.Counts) {
 		polled = status.LastPoll.Unix()
 	}
 	fmt.Fprintf(w, "situ_last_poll_timestamp_seconds %d\n", polled)
+	metric("situ_drifted_pods", "gauge", "Pods that differ from their template by somebody else's hand.")
+	drifted := 0
+	if status.Plan != nil {
+		drifted = report.Summarize(*status.Plan).Drifted
+	}
+	fmt.Fprintf(w, "situ_drifted_pods %d\n", drifted)
 	metric("situ_state", "gauge", "1 for the state that the commit is in.")
 	for _, state := range []planner.State{planner.Settled, planner.Held, planner.Waiting, planner.Progressing, planner.Failed} {
 		value := 0

@@ -81,7 +81,7 @@ func TestMetricsCountRequestsAndNameTheState(t *testing.T) {
 	text := get(t, loop, "GET", "/metrics").Body.String()
 	for _, want := range []string{
 		`situ_api_requests_total{verb="get"} 3`, `situ_api_requests_total{verb="patch"} 1`, "situ_api_watches_total 2",
-		"situ_last_poll_timestamp_seconds 1000", `situ_state{state="failed"} 1`, `situ_state{state="settled"} 0`,
+		"situ_last_poll_timestamp_seconds 1000", `situ_state{state="failed"} 1`, `situ_drifted_pods 0`, `situ_state{state="settled"} 0`,
 	} {
 		if !strings.Contains(text, want+"\n") {
 			t.Errorf("metrics have no %q:\n%s", want, text)

@@ -87,6 +87,11 @@ func explain(cmd *cobra.Command, client *cluster.Client, name string) (report.Wh
 		Pod: pod.Name, Namespace: pod.Namespace, UID: string(pod.UID), Node: pod.Spec.NodeName,
 		Made: pod.CreationTimestamp.Time, Revision: planner.RevisionOf(pod),
 	}
+	drift, err := client.Drift(cmd.Context(), pod, owners)
+	if err != nil {
+		return report.Why{}, nil, away(err)
+	}
+	why.Drift = drift
 	for _, owner := range owners {
 		why.Owners = append(why.Owners, strings.ToLower(owner.Kind)+"/"+owner.Name)
 	}

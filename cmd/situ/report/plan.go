@@ -20,6 +20,7 @@ type Summary struct {
 	Workloads Counts        `json:"workloads"` // by their verdict
 	Pods      Counts        `json:"pods"`      // by their verb
 	Objects   ObjectCounts  `json:"objects"`
+	Drifted   int           `json:"drifted"` // pods that others have written on
 	Problems  []Problem     `json:"problems"`
 }
 
@@ -74,6 +75,7 @@ type Pod struct {
 	State   planner.State    `json:"state"`
 	Text    string           `json:"text,omitempty"`
 	Reasons []planner.Reason `json:"reasons"`
+	Drift   []planner.Drift  `json:"drift,omitempty"`
 }
 
 // Object is one object without pods of a plan.
@@ -102,7 +104,8 @@ func newWorkload(w planner.WorkloadPlan) Workload {
 	view := Workload{Ref: w.Ref, Origin: w.Origin, Host: w.Host, Create: w.Create, Verdict: w.Verdict, State: w.State, Text: w.Text,
 		Containers: orEmpty(w.Containers), Reasons: orEmpty(w.Reasons), Budget: w.Budget, Warnings: w.Warnings, Pods: []Pod{}}
 	for _, pod := range w.Pods {
-		view.Pods = append(view.Pods, Pod{Name: pod.Name, Verb: pod.Verb, Turn: pod.Turn, State: pod.State, Text: pod.Text, Reasons: orEmpty(pod.Reasons)})
+		view.Pods = append(view.Pods, Pod{Name: pod.Name, Verb: pod.Verb, Turn: pod.Turn, State: pod.State, Text: pod.Text,
+			Reasons: orEmpty(pod.Reasons), Drift: pod.Drift})
 	}
 	return view
 }
@@ -125,6 +128,7 @@ func Summarize(plan planner.Plan) Summary {
 		for _, pod := range w.Pods {
 			s.Pods.add(pod.Verb)
 		}
+		s.Drifted += drifted(w.Pods)
 	}
 	for _, o := range plan.Objects {
 		s.Objects.add(o.Verb)

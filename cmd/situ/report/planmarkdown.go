@@ -46,6 +46,9 @@ func (p *page) workloadTable(workloads []planner.WorkloadPlan) {
 		if text := stateText(w); text != "" {
 			why = append(why, escape(string(w.State)+": "+text))
 		}
+		if text := driftText(w); text != "" {
+			why = append(why, escape("drift: "+text))
+		}
 		for _, warning := range w.Warnings {
 			why = append(why, escape("warning: "+warning))
 		}
@@ -72,7 +75,10 @@ func (p *page) objectTable(objects []planner.ObjectPlan) {
 }
 
 func (p *page) podDetails(w planner.WorkloadPlan) {
-	if len(w.Pods) == 0 || w.Verdict == planner.Keep {
+	if w.Verdict == planner.Keep {
+		w = onlyDrifted(w)
+	}
+	if len(w.Pods) == 0 {
 		return
 	}
 	p.line("")
@@ -108,6 +114,9 @@ func podNote(pod planner.PodPlan, workload []planner.Reason) string {
 		for _, reason := range pod.Reasons {
 			parts = append(parts, sentence(reason))
 		}
+	}
+	for _, d := range pod.Drift {
+		parts = append(parts, Drift(d))
 	}
 	return strings.Join(parts, "; ")
 }

@@ -47,6 +47,10 @@ func title(cluster string, plan planner.Plan) string {
 func (p *page) workload(w planner.WorkloadPlan) {
 	if quiet(w) {
 		p.line("%s  %s  %s", p.paint(bold, w.Ref.String()), p.paint(dim, "keep, "+count(len(w.Pods), "pod")), p.paint(dim, w.Origin.String()))
+		p.drift(w)
+		for _, group := range groupPods(onlyDrifted(w)) {
+			p.pods(group, w.Reasons)
+		}
 		return
 	}
 	p.line("%s  %s  %s", p.paint(bold, w.Ref.String()), p.paint(colorOf(w.Verdict), headline(w)), p.paint(dim, w.Origin.String()))
@@ -66,6 +70,7 @@ func (p *page) workload(w planner.WorkloadPlan) {
 		}
 		p.line("  %-8s %s", label, sentence(reason))
 	}
+	p.drift(w)
 	for _, group := range groupPods(w) {
 		p.pods(group, w.Reasons)
 	}
@@ -165,6 +170,9 @@ func (p *page) pods(group []planner.PodPlan, workload []planner.Reason) {
 				p.line("      %s", p.paint(dim, sentence(reason)))
 			}
 		}
+		for _, d := range pod.Drift {
+			p.line("      %s", p.paint(dim, Drift(d)))
+		}
 	}
 	if rest := len(group) - len(named); rest > 0 {
 		p.line("    ... and %d more like these", rest)
@@ -232,9 +240,13 @@ func (p *page) problems(problems []planner.Problem) {
 
 // String is the summary in one sentence.
 func (s Summary) String() string {
-	if !s.Changes() && !s.Troubled() {
+	if !s.Changes() && !s.Troubled() && s.Drifted == 0 {
 		return fmt.Sprintf("nothing to do: %s, %s and %s are as they should be",
 			count(s.Workloads.Total, "workload"), count(s.Pods.Total, "pod"), count(s.Objects.Total, "other object"))
+	}
+	if !s.Changes() && !s.Troubled() {
+		return fmt.Sprintf("nothing to do: %s and %s are as they should be; %s",
+			count(s.Workloads.Total, "workload"), count(s.Objects.Total, "other object"), differ(s.Drifted))
 	}
 	parts := []string{some(count(s.Workloads.Total, "workload"), s.Workloads.Create, "to create")}
 	if s.Pods.Total > 0 {
@@ -244,6 +256,9 @@ func (s Summary) String() string {
 	if s.Objects.Total > 0 {
 		parts = append(parts, some(count(s.Objects.Total, "other object"), s.Objects.Create, "to create", s.Objects.Update, "to update",
 			s.Objects.Wait, "waiting", s.Objects.Refuse, "refused"))
+	}
+	if s.Drifted > 0 {
+		parts = append(parts, differ(s.Drifted))
 	}
 	if len(s.Problems) > 0 {
 		parts = append(parts, count(len(s.Problems), "problem"))

@@ -57,6 +57,24 @@ func fullPlan() planner.Plan {
 	}
 }
 
+// drift is a plan with pods that others have written on: one of a workload that
+// needs nothing, and two of one that is patched anyway.
+func drift() planner.Plan {
+	plan := fullPlan()
+	fields := []planner.Drift{
+		{Field: "spec.containers[app].image", Template: "reg.test/app:v1", Live: "reg.test/app:v3", Text: "image of container app"},
+		{Field: "metadata.annotations.config", Template: "a|b", Text: "annotation config"},
+		{Field: "metadata.labels.tier", Text: "label tier"},
+	}
+	api, web := plan.Workloads[1], plan.Workloads[0]
+	api.Pods = append([]planner.PodPlan{{Name: "api-0", Done: true, State: planner.Settled, Drift: fields}}, api.Pods...)
+	plan.Workloads, plan.Objects, plan.Problems, plan.State = []planner.WorkloadPlan{api}, nil, nil, planner.Settled
+	web.Pods = append([]planner.PodPlan{}, web.Pods...)
+	web.Pods[0].Drift, web.Pods[2].Drift = fields[1:2], fields[1:2]
+	plan.Workloads = append(plan.Workloads, web)
+	return plan
+}
+
 // manyPods is a plan for more pods than anybody wants to read about.
 func manyPods() planner.Plan {
 	w := planner.WorkloadPlan{Ref: deployment("big"), Verdict: planner.Restart, Containers: []string{"app"}, Reasons: []planner.Reason{image}}
@@ -92,6 +110,7 @@ func TestWhatPeopleSee(t *testing.T) {
 		{"nothing-to-do.txtar", func(p Printer) error {
 			return p.Plan("", planner.Plan{State: planner.Settled, Workloads: fullPlan().Workloads[1:2]})
 		}},
+		{"drift.txtar", func(p Printer) error { return p.Plan("prod", drift()) }},
 		{"history.txtar", func(p Printer) error { return p.History(notes()) }},
 		{"note.txtar", func(p Printer) error { return p.Note(notes()[0]) }},
 		{"no-history.txtar", func(p Printer) error { return p.History(nil) }},
@@ -191,6 +210,7 @@ func TestTheSummaryKnowsChangesAndTrouble(t *testing.T) {
 		{"keep", planner.Plan{Workloads: []planner.WorkloadPlan{{}}, Objects: []planner.ObjectPlan{{Verb: planner.None}}}, false, false},
 		{"create", planner.Plan{Workloads: []planner.WorkloadPlan{{Create: true}}}, true, false},
 		{"metadata", planner.Plan{Workloads: []planner.WorkloadPlan{{Verdict: planner.Metadata}}}, true, false},
+		{"drift", planner.Plan{Workloads: []planner.WorkloadPlan{{Pods: []planner.PodPlan{{Drift: []planner.Drift{{Field: "f"}}}}}}}, false, false},
 		{"object", planner.Plan{Objects: []planner.ObjectPlan{{Verb: planner.Update}}}, true, false},
 		{"waiting object", planner.Plan{Objects: []planner.ObjectPlan{{Verb: planner.Wait}}}, true, false},
 		{"refused pod", planner.Plan{Workloads: []planner.WorkloadPlan{{Verdict: planner.Refuse}}}, false, true},

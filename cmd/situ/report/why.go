@@ -3,25 +3,28 @@ package report
 import (
 	"strings"
 	"time"
+
+	"situ.gitops/planner"
 )
 
 // Why tells what made a pod what it is.
 type Why struct {
-	Pod        string    `json:"pod"`
-	Namespace  string    `json:"namespace"`
-	UID        string    `json:"uid"`
-	Node       string    `json:"node,omitempty"`
-	Made       time.Time `json:"made"`
-	Owners     []string  `json:"owners,omitempty"`   // its controller first
-	Revision   string    `json:"revision,omitempty"` // of its template
-	Commit     string    `json:"commit,omitempty"`   // that made it so
-	InPlace    bool      `json:"inPlace"`            // by a patch of the running pod
-	At         time.Time `json:"at,omitzero"`        // of the patch
-	Containers []string  `json:"containers,omitempty"`
-	Origin     string    `json:"origin,omitempty"` // file and document in that commit
-	Verdict    string    `json:"verdict,omitempty"`
-	Reasons    []string  `json:"reasons,omitempty"`
-	Missing    string    `json:"missing,omitempty"` // what could not be found out, and the way out
+	Pod        string          `json:"pod"`
+	Namespace  string          `json:"namespace"`
+	UID        string          `json:"uid"`
+	Node       string          `json:"node,omitempty"`
+	Made       time.Time       `json:"made"`
+	Owners     []string        `json:"owners,omitempty"`   // its controller first
+	Revision   string          `json:"revision,omitempty"` // of its template
+	Commit     string          `json:"commit,omitempty"`   // that made it so
+	InPlace    bool            `json:"inPlace"`            // by a patch of the running pod
+	At         time.Time       `json:"at,omitzero"`        // of the patch
+	Containers []string        `json:"containers,omitempty"`
+	Origin     string          `json:"origin,omitempty"` // file and document in that commit
+	Verdict    string          `json:"verdict,omitempty"`
+	Reasons    []string        `json:"reasons,omitempty"`
+	Drift      []planner.Drift `json:"drift,omitempty"`   // from its template
+	Missing    string          `json:"missing,omitempty"` // what could not be found out, and the way out
 }
 
 // Why shows it.
@@ -44,6 +47,9 @@ func (p Printer) Why(why Why) error {
 	row("verdict", why.Verdict)
 	for _, reason := range why.Reasons {
 		row("because", reason)
+	}
+	for _, d := range why.Drift {
+		row("drift", Drift(d))
 	}
 	row("unknown", why.Missing)
 	return p.write(page)

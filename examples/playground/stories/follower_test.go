@@ -23,6 +23,7 @@ type served struct {
 	Subject  string
 	LastPoll time.Time
 	Note     struct{ State string }
+	Plan     struct{ Summary struct{ Drifted int } }
 }
 
 // serve starts situ serve, and ends it with the test.

@@ -19,7 +19,7 @@ func aSettledSourceAsksNothing(t *testing.T, g *ground) {
 	t.Parallel()
 	teller := newTeller(t, g)
 	teller.becomeCounted()
-	teller.commit("the shop opens", crashKinds[0].manifest(1))
+	teller.commit("the shop opens", colored(1))
 	serve := teller.serve()
 	serve.await("the commit to settle", func(s served) bool { return s.Note.State == "settled" })
 	// The rounds right after may still belong to the rollout.
@@ -37,8 +37,19 @@ func aSettledSourceAsksNothing(t *testing.T, g *ground) {
 		t.Errorf("the repository was written to in six idle rounds:\n%s\nbefore:\n%s", now, refs)
 	}
 
+	// What others write on its pods is told from what it sees anyway.
+	teller.run("kubectl", "annotate", "pods", "-l", "app=web", "color-")
+	serve.await("the drift to be told", func(s served) bool { return s.Plan.Summary.Drifted == 2 })
+	serve.awaitPolls(3)
+	if now := serve.requests(); now != own {
+		t.Errorf("situ sent %d requests about pods that others have written on, want none", now-own)
+	}
+	if now := teller.refs(); now != refs {
+		t.Errorf("the repository was written to since others have written on pods:\n%s\nbefore:\n%s", now, refs)
+	}
+
 	// The counts do count: a commit moves all three.
-	teller.commit("app v2", crashKinds[0].manifest(2))
+	teller.commit("app v2", colored(2))
 	serve.await("the next commit to settle", func(s served) bool {
 		return s.Note.State == "settled" && strings.HasPrefix(s.Subject, "app v2")
 	})
@@ -46,6 +57,11 @@ func aSettledSourceAsksNothing(t *testing.T, g *ground) {
 	if serve.requests() == own || teller.counted() == server || teller.refs() == refs {
 		t.Error("a rollout did not show in the counts, so that they prove nothing")
 	}
+}
+
+// colored is a Deployment whose template has an annotation.
+func colored(turn int) string {
+	return strings.Replace(crashKinds[0].manifest(turn), "{labels: {app: web}}", "{labels: {app: web}, annotations: {color: azure}}", 1)
 }
 
 // becomeCounted makes the story's kubeconfig that of a user whose requests the
