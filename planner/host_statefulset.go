@@ -23,7 +23,8 @@ type statefulSet struct {
 	promise   *Amount // maxUnavailable as Git has it
 	revisions []*unstructured.Unstructured
 	members   []*corev1.Pod
-	kept      int // ordinals below it stay
+	kept      int // ordinals below it stay, by the partition
+	stays     int // the partition while nothing is patched: kept, or above all pods while updates are paused
 	hold      bool
 }
 
@@ -37,6 +38,10 @@ func newStatefulSet(r *rollout, snap Snapshot) *statefulSet {
 		partition = amountAt(r.proof.Object.Object, "spec", "updateStrategy", "rollingUpdate", "partition")
 	}
 	s.kept = resolvePartition(partition, s.replicas())
+	s.stays = s.kept
+	if r.settings.Paused {
+		s.stays = s.top()
+	}
 	return s
 }
 
@@ -120,7 +125,7 @@ func (s *statefulSet) steps(r *rollout) []Step {
 			r.waits = "for the StatefulSet's controller to count the patched pods"
 			return steps(s.applyStep(r, s.wall(r))) // it counts by its template, which a revert must bring back first
 		}
-		if apply := s.applyStep(r, s.kept); apply != nil {
+		if apply := s.applyStep(r, s.stays); apply != nil {
 			return steps(apply)
 		}
 		return steps(s.freeStep(r))
@@ -158,7 +163,7 @@ func (s *statefulSet) freeStep(r *rollout) Step {
 // the highest pod that must be recreated, if its turn has come and every pod
 // above it is done.
 func (s *statefulSet) wall(r *rollout) int {
-	top := max(s.replicas(), s.highest()+1)
+	top := s.top()
 	lowest, blocked := top, -1
 	for i := range r.cases {
 		c := &r.cases[i]
@@ -183,12 +188,13 @@ func (s *statefulSet) standing(blocked int) int {
 	return max(numberAt(s.object.Object, 0, "spec", "updateStrategy", "rollingUpdate", "partition"), blocked+1)
 }
 
-func (s *statefulSet) highest() int {
-	highest := -1
+// top is a partition above all pods.
+func (s *statefulSet) top() int {
+	top := s.replicas()
 	for _, pod := range s.members {
-		highest = max(highest, s.ordinal(pod))
+		top = max(top, s.ordinal(pod)+1)
 	}
-	return highest
+	return top
 }
 
 func (s *statefulSet) patch(r *rollout) func(podCase) Action {
@@ -202,7 +208,7 @@ func (s *statefulSet) patch(r *rollout) func(podCase) Action {
 func (s *statefulSet) applyStep(r *rollout, partition int) Step {
 	path := []string{"spec", "updateStrategy"}
 	live := numberAt(s.object.Object, 0, "spec", "updateStrategy", "rollingUpdate", "partition")
-	holding := partition >= 0 && partition != s.kept
+	holding := partition >= 0 && partition != s.stays
 	moves := partition >= 0 && live != partition || s.hold != holding
 	if !moves && !r.differs(path, holdPath) && s.sameStrategy(r) {
 		return nil

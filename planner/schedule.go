@@ -106,8 +106,10 @@ func (r *rollout) all(v Verdict) bool {
 //	room in the budget                    now
 //	else                                  in a later turn
 func (r *rollout) schedule(h host, allowed *disruptions) {
-	counted := !h.byOrdinal() && r.keepPartition()
-	r.native = !counted && r.all(Recreate)
+	if !h.byOrdinal() {
+		r.keepPartition()
+	}
+	r.native = (h.byOrdinal() || !r.keepsSome()) && r.all(Recreate)
 	r.stopped = r.firstBroken()
 	room, later := r.budget.Room, 0
 	for i := range r.cases {
@@ -141,12 +143,11 @@ func (c *podCase) mayRestart(allowed *disruptions) bool {
 }
 
 // keepPartition keeps the last pods of the order at the old template. A host
-// that counts by ordinal has said so in keeps. It reports whether it kept any.
-func (r *rollout) keepPartition() bool {
+// that counts by ordinal has said so in keeps.
+func (r *rollout) keepPartition() {
 	if r.budget.Partition == 0 {
-		return false
+		return
 	}
-	kept := false
 	updatable := r.budget.Replicas - r.budget.Partition
 	for i := range r.cases {
 		if r.cases[i].current {
@@ -159,14 +160,21 @@ func (r *rollout) keepPartition() bool {
 			continue
 		}
 		if updatable <= 0 {
-			c.kept, kept = keptByPartition, true
+			c.kept = keptByPartition
 		}
 		updatable--
 	}
-	return kept
 }
 
-const keptByPartition = "kept by partition"
+const (
+	keptByPartition = "kept by partition"
+	keptPaused      = "kept while updates are paused"
+)
+
+// keepsSome: pods stay as they are, though their host's controller would not know.
+func (r *rollout) keepsSome() bool {
+	return slices.ContainsFunc(r.cases, func(c podCase) bool { return c.kept != "" })
+}
 
 // firstBroken names an updated pod that will not come up: it stops the rollout.
 func (r *rollout) firstBroken() string {

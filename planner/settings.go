@@ -27,6 +27,7 @@ type Settings struct {
 	Grace          time.Duration // between "not ready" and the patch, for pods with the readiness gate
 	Deadline       time.Duration // an updated pod that is not available after it has failed
 	Revert         bool          // a failed update is taken back
+	Paused         bool          // no pod is updated; scaling goes on
 }
 
 // DefaultSettings are those of a workload that asks for nothing.

@@ -142,6 +142,9 @@ func (r *rollout) assess(h host, snap Snapshot) {
 		if !c.current {
 			c.kept = h.keeps(pod)
 		}
+		if !c.current && r.settings.Paused {
+			c.kept = keptPaused
+		}
 		r.cases = append(r.cases, c)
 	}
 	r.cases = inOrder(r.cases, h.before)

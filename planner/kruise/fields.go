@@ -63,8 +63,8 @@ func inUse(object any, path string) bool {
 	name, rest, more := strings.Cut(path, ".")
 	name, isList := strings.CutSuffix(name, "[]")
 	fields, _ := object.(map[string]any)
-	value, ok := fields[name]
-	if !ok || value == nil {
+	value := fields[name]
+	if empty(value) {
 		return false
 	}
 	if !isList {
@@ -77,4 +77,15 @@ func inUse(object any, path string) bool {
 		}
 	}
 	return false
+}
+
+// empty values ask for nothing.
+func empty(value any) bool {
+	switch value := value.(type) {
+	case map[string]any:
+		return len(value) == 0
+	case []any:
+		return len(value) == 0
+	}
+	return value == nil || value == false || value == ""
 }
