@@ -3,8 +3,11 @@ package stories
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -14,6 +17,7 @@ import (
 // verbs are what stories can say beside testscript's own words.
 var verbs = map[string]func(ts *testscript.TestScript, neg bool, args []string){
 	"commit":              commit,
+	"example":             example,
 	"exits":               exits,
 	"note":                note,
 	"await":               await,
@@ -52,6 +56,38 @@ func commit(ts *testscript.TestScript, neg bool, args []string) {
 				return value
 			})
 		}
+	}
+	s := of(ts)
+	hash, err := s.repository.Commit(s.ctx, args[0], files)
+	ts.Check(err)
+	ts.Setenv("HEAD", hash)
+}
+
+// example commits files of the examples, with some words replaced: "app:v1=app:v2".
+// Their registry is the story's.
+func example(ts *testscript.TestScript, neg bool, args []string) {
+	const usage = "example MESSAGE FILE... [OLD=NEW...]"
+	expect(ts, !neg && len(args) >= 2, usage)
+	files := map[string]string{}
+	words := []string{"registry.shop.test", ts.Getenv("REGISTRY")}
+	for _, arg := range args[1:] {
+		if from, to, ok := strings.Cut(arg, "="); ok {
+			words = append(words, from, to)
+			continue
+		}
+		text, err := os.ReadFile(filepath.Join("..", "..", arg))
+		ts.Check(err)
+		files[filepath.Base(arg)] = string(text)
+	}
+	expect(ts, len(files) > 0, usage)
+	all := strings.Join(slices.Collect(maps.Values(files)), "")
+	for i := 0; i < len(words); i += 2 {
+		if !strings.Contains(all, words[i]) {
+			ts.Fatalf("no example here has %q", words[i])
+		}
+	}
+	for name, text := range files {
+		files[name] = strings.NewReplacer(words...).Replace(text)
 	}
 	s := of(ts)
 	hash, err := s.repository.Commit(s.ctx, args[0], files)
