@@ -48,6 +48,7 @@ var otherwise = map[string]struct{ decision, containers, why string }{
 	"spec-015": {"in-place", "proxy", "the kubelet restarts a native sidecar in place"},
 	"spec-017": {"metadata-only", "", "the server allows tolerations to be appended"},
 	"spec-027": {"metadata-only", "", "the server allows a deadline to come or to get shorter; no webhook of ours forbids it"},
+	"pod-013":  {"in-place", "web", "the plan says what comes of it; its first step is to ask the hook again"},
 	"res-001":  {"in-place", "web", "pods/resize is served; there is no gate"},
 	"res-011":  {"in-place", "web", "the server allows a limit to be added while the QoS class stays"},
 	"type-009": {"metadata-only", "", "the server allows tolerations to be appended, so InPlaceOnly agrees"},
@@ -68,8 +69,6 @@ var notRun = map[string]string{
 	"vct-009":  "as vct-001",
 	"pod-009":  "grace periods are told as stories of the pod's way, with the gate and a clock",
 	"pod-011":  "the revision label moves with the last container, so no pod of ours is in this state; remainders are told as stories",
-	"pod-013":  "lifecycle hooks come with the kinds that have them",
-	"pod-015":  "as pod-013",
 	"sts-003":  "no readiness gate is needed to update in place; nothing is refused",
 	"sts-005":  "the server refuses it, and its own words are shown; asked of a real one elsewhere",
 	"sts-007":  "a rule of that kind's webhook; the stock StatefulSet has no such rule",
@@ -244,7 +243,8 @@ func caseManifest(c decisionCase, template map[string]any) Manifest {
 	}
 	spec["template"] = template
 	return Manifest{
-		Ref: Ref{APIVersion: "apps/v1", Kind: kind, Namespace: "shop", Name: "harbor"},
+		Hosting: caseHosting(c),
+		Ref:     Ref{APIVersion: "apps/v1", Kind: kind, Namespace: "shop", Name: "harbor"},
 		Object: map[string]any{
 			"apiVersion": "apps/v1", "kind": kind, "spec": spec,
 			"metadata": map[string]any{"name": "harbor", "namespace": "shop", "annotations": annotations},
@@ -252,8 +252,26 @@ func caseManifest(c decisionCase, template map[string]any) Manifest {
 	}
 }
 
+// caseHosting is nil unless the case has hooks.
+func caseHosting(c decisionCase) *Hosting {
+	labels := mapAt(c.Workload, "inPlaceUpdateHook", "labelsHandler")
+	if labels == nil {
+		return nil
+	}
+	hook := &Hook{Labels: map[string]string{}}
+	for key, value := range labels {
+		hook.Labels[key] = value.(string)
+	}
+	h := &Hosting{Settings: DefaultSettings()}
+	h.Settings.Hooks.AroundUpdate = hook
+	return h
+}
+
 func special(pod *corev1.Pod, c decisionCase) {
 	p := c.Pod
+	if p.Lifecycle != "" {
+		metav1.SetMetaDataLabel(&pod.ObjectMeta, LabelLifecycle, p.Lifecycle)
+	}
 	if p.Revision == "unknown" {
 		pod.Labels = map[string]string{appsv1.ControllerRevisionHashLabelKey: "gone", LabelRevision: "gone"}
 	}

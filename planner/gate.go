@@ -82,7 +82,7 @@ func (r *rollout) openStep() Step {
 			continue
 		}
 		restarting := c.turn == 1 && len(c.patched) > 0 && c.verdict == Restart
-		if restarting || unproven(c.pod, c.mark, r.now) != "" {
+		if restarting || r.keptAway(c) || unproven(c.pod, c.mark, r.now) != "" {
 			continue
 		}
 		step = append(step, r.turnGate(c.pod, corev1.ConditionTrue))

@@ -124,7 +124,7 @@ func (r *rollout) schedule(h host, allowed *disruptions) {
 		switch {
 		case c.foreign:
 			c.turn = 2
-		case c.verdict < Restart, !c.progress.available:
+		case c.verdict < Restart, !c.progress.available && !(r.stopped != "" && stageOf(c.pod) == stagePreparingUpdate):
 			c.turn = 1
 		case room > 0 && r.stopped == "" && c.mayRestart(allowed):
 			c.turn = 1

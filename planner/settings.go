@@ -28,6 +28,7 @@ type Settings struct {
 	Deadline       time.Duration // an updated pod that is not available after it has failed
 	Revert         bool          // a failed update is taken back
 	Paused         bool          // no pod is updated; scaling goes on
+	Hooks          Hooks         // what pods wait for
 }
 
 // DefaultSettings are those of a workload that asks for nothing.

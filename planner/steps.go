@@ -13,7 +13,12 @@ func (r *rollout) podStep(patch func(podCase) Action) Step {
 	step := r.inPlaceStep(patch)
 	for _, c := range r.cases {
 		if c.turn == 1 && c.verdict == Recreate {
-			step = append(step, deletePod(c))
+			action, letGo := r.beforeDelete(c)
+			if letGo {
+				step = append(step, deletePod(c))
+			} else if action != nil {
+				step = append(step, *action)
+			}
 		}
 	}
 	return step
@@ -83,13 +88,13 @@ func (r *rollout) steps(h host, snap Snapshot) []Step {
 	}
 	if r.blocked() && !r.begun() {
 		r.waits = r.firstPull()
-		return steps(pull, r.openStep())
+		return steps(pull, r.openStep(), r.stageStep())
 	}
 	own := h.steps(r)
 	if len(own) > 0 && !r.begun() {
 		own = append(steps(r.trial()), own...)
 	}
-	return steps(append(own, pull, r.openStep(), r.forgetStep())...)
+	return steps(append(own, pull, r.openStep(), r.stageStep(), r.forgetStep())...)
 }
 
 // trial asks the server, before anything is changed, whether it would let a pod

@@ -26,8 +26,9 @@ type story struct {
 	plan      Plan
 	noPull    bool
 	decisions int
-	room      int  // pods that may be unavailable; negative: this story does not say
-	meddled   bool // somebody else has written on pods
+	room      int      // pods that may be unavailable; negative: this story does not say
+	meddled   bool     // somebody else has written on pods
+	others    []func() // who else acts in every tick
 }
 
 func newStory(t testing.TB, m Manifest, edits ...edit) *story {
@@ -170,6 +171,10 @@ func (s *story) tick() {
 	for _, name := range slices.Sorted(maps.Keys(s.pods)) {
 		s.kubelet(name)
 		s.check("kubelet " + name)
+	}
+	for _, act := range s.others {
+		act()
+		s.check("somebody else")
 	}
 }
 

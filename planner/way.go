@@ -14,6 +14,7 @@ import (
 // next is the action that brings a pod one step further on its way through an
 // update, or nothing while it waits. Each step is derived from the pod itself.
 //
+//	a restart, and a hook         wait until the hook lets go of the pod
 //	resources differ              resize, and wait until they are in force
 //	a restart with a new image    wait until the image is on the node
 //	a restart, and a gate         close the gate; wait until the pod is unready,
@@ -22,6 +23,11 @@ import (
 //	                              they are proven and ready
 //	the last of them, or all      patch, with metadata and the revision label
 func (r *rollout) next(c podCase, patch func(podCase) Action) (Action, bool) {
+	if action, letGo := r.beforeUpdate(c); action != nil {
+		return *action, true
+	} else if !letGo {
+		return Action{}, false
+	}
 	if c.resizes && !resizeSent(c.pod, r.want) {
 		return resizePod(c, r.want), true
 	}
@@ -52,9 +58,9 @@ func (r *rollout) next(c podCase, patch func(podCase) Action) (Action, bool) {
 		}
 	}
 	if len(first) < len(c.patched) {
-		return r.patchBatch(c, first), true
+		return r.updating(c, r.patchBatch(c, first)), true
 	}
-	return patch(c), true
+	return r.updating(c, patch(c)), true
 }
 
 func (r *rollout) waitFor(pod *corev1.Pod, text string) { r.waits = "pod " + pod.Name + ": " + text }

@@ -139,6 +139,8 @@ func (r *rollout) assess(h host, snap Snapshot) {
 		c := a.assess(pod, h.made(pod))
 		c.progress = progressOf(pod, c.mark, snap.Now, r.minReady, r.settings.Deadline)
 		r.awaitResize(&c)
+		r.awaitHook(&c)
+		c.drift = r.settings.Hooks.ownDrift(c.drift)
 		if !c.current {
 			c.kept = h.keeps(pod)
 		}

@@ -19,6 +19,7 @@ func checkCloneSet(m planner.Manifest) []Mistake {
 		mistakes = append(mistakes, Mistake{Path: v.typeAt, Text: fmt.Sprintf("is %q; want %s", v.update, strings.Join(kinds[1:], ", "))})
 	}
 	mistakes = append(mistakes, badAmount(v.rolling.Partition, under(v.at, "partition")...)...)
+	mistakes = append(mistakes, badLifecycle(v.Lifecycle)...)
 	return append(mistakes, badAmount(v.rolling.MaxUnavailable, under(v.at, "maxUnavailable")...)...)
 }
 
@@ -39,5 +40,9 @@ func hostCloneSet(m planner.Manifest) []planner.Manifest {
 	}
 	as := planner.Ref{APIVersion: "apps/v1", Kind: "ReplicaSet"}
 	host := keep(mapAt(m.Object, "spec"), "replicas", "selector", "template", "minReadySeconds")
+	var notReady bool
+	if asks.Hooks, notReady = hooks(v.Lifecycle); notReady {
+		host["template"] = gated(mapAt(host, "template"))
+	}
 	return []planner.Manifest{hosted(m, as, host, asks)}
 }

@@ -1,19 +1,62 @@
 package kruise
 
+import (
+	"situ.gitops/planner"
+)
+
 // cloneSetSurge is the row of maxSurge, wherever a version has it.
 var cloneSetSurge = Field{Path: "maxSurge", Support: Refused, Text: "not yet; remove it, and maxUnavailable bounds the update"}
 
 // cloneSetLifecycleFields are the rows about how pods come and go.
 func cloneSetLifecycleFields() []Field {
+	const notReady = "keeps traffic away while the hook has the pod: pods get the readiness gate InPlaceUpdateReady for it, which situ must then open on each new pod; they are made anew once when it is first set"
 	return []Field{
 		{Path: "spec.volumeClaimTemplates", Support: Refused, Text: "not yet; use a generic ephemeral volume in spec.template"},
 		{Path: "spec.lifecycle.preDelete", Support: Refused, Text: "not yet; use a preStop hook of the container"},
-		{Path: "spec.lifecycle.inPlaceUpdate", Support: Refused, Text: "not yet; use a preStop hook of the container"},
-		{Path: "spec.lifecycle.preNormal", Support: Refused, Text: "not yet; use a readiness gate of your own"},
+		{Path: "spec.lifecycle.inPlaceUpdate", Support: Works, Text: "before and after each update that restarts a container; labels, annotations and resources that restart nothing do not ask it, as they take no traffic away"},
+		{Path: "spec.lifecycle.inPlaceUpdate.markPodNotReady", Support: Mapped, Text: notReady},
+		{Path: "spec.lifecycle.preNormal", Support: Refused, Text: "use a readiness gate of your own, which keeps a new pod from being available until you open it"},
 		{Path: "spec.scaleStrategy.podsToDelete", Support: Refused, Text: "not yet; delete the pods yourself"},
 		{Path: "spec.scaleStrategy.maxUnavailable", Support: Refused, Text: "not yet; remove it"},
 		{Path: "spec.scaleStrategy.excludePreparingDelete", Support: Refused, Text: "not yet; remove it"},
 		{Path: "spec.scaleStrategy.disablePVCReuse", Since: "v1alpha1", Support: Refused, Text: "not yet; remove it"},
 		{Path: "spec.scaleStrategy.enablePVCReuse", Since: "v1beta1", Support: Refused, Text: "not yet; remove it"},
 	}
+}
+
+// badLifecycle finds hooks that no pod could ever wait for.
+func badLifecycle(l *Lifecycle) []Mistake {
+	if l == nil {
+		return nil
+	}
+	var mistakes []Mistake
+	for _, hook := range []struct {
+		name string
+		is   *LifecycleHook
+	}{{"preDelete", l.PreDelete}, {"inPlaceUpdate", l.InPlaceUpdate}} {
+		if hook.is != nil && len(hook.is.LabelsHandler)+len(hook.is.FinalizersHandler) == 0 {
+			mistakes = append(mistakes, Mistake{Path: []string{"spec", "lifecycle", hook.name},
+				Text: "names nothing that a pod could wait for: give it a labelsHandler or a finalizersHandler, or remove it"})
+		}
+	}
+	return mistakes
+}
+
+// hooks are those of a lifecycle, and whether one of them keeps traffic away.
+func hooks(l *Lifecycle) (asked planner.Hooks, notReady bool) {
+	if l == nil {
+		return planner.Hooks{}, false
+	}
+	asked = planner.Hooks{AroundUpdate: hook(l.InPlaceUpdate), BeforeDelete: hook(l.PreDelete)}
+	for _, h := range []*planner.Hook{asked.AroundUpdate, asked.BeforeDelete} {
+		notReady = notReady || h != nil && h.NotReady
+	}
+	return asked, notReady
+}
+
+func hook(h *LifecycleHook) *planner.Hook {
+	if h == nil {
+		return nil
+	}
+	return &planner.Hook{Labels: h.LabelsHandler, Finalizers: h.FinalizersHandler, NotReady: h.MarkPodNotReady}
 }
