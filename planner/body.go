@@ -17,6 +17,9 @@ func (r *rollout) applyBody() map[string]any {
 	if spec := mapAt(body, "spec"); r.scaler != "" && r.live.Object != nil {
 		delete(spec, "replicas")
 	}
+	if r.commit.Source != "" {
+		body = with(body, r.commit.Source, sourcePath...)
+	}
 	return body
 }
 
@@ -49,7 +52,7 @@ func (r *rollout) differs(except ...[]string) bool {
 	if r.reverted != "" {
 		wanted = with(wanted, map[string]any(r.want), "spec", "template")
 	}
-	return differs(r.live.Object.Object, wanted, append(except, revertedPath)...)
+	return differs(r.live.Object.Object, wanted, append(except, revertedPath, sourcePath)...)
 }
 
 var revertedPath = []string{"metadata", "annotations", AnnotationReverted}

@@ -9,10 +9,14 @@ func Decide(commit Commit, snap Snapshot) Plan {
 	coming := comingWith(commit)
 	for _, m := range commit.Manifests {
 		if IsWorkload(m.Ref) {
-			plan.Workloads = append(plan.Workloads, planWorkload(commit, m, snap, coming, &plan.Wake))
+			w := planWorkload(commit, m, snap, coming, &plan.Wake)
+			w.keepOut(commit, snap.Live[m.Ref].Object)
+			plan.Workloads = append(plan.Workloads, w)
 			continue
 		}
-		plan.Objects = append(plan.Objects, planObject(m, snap, coming))
+		o := planObject(commit, m, snap, coming)
+		o.keepOut(commit, snap.Live[m.Ref].Object)
+		plan.Objects = append(plan.Objects, o)
 	}
 	sortObjects(plan.Objects)
 	if plan.waitsForOthers() {

@@ -32,7 +32,7 @@ func sortObjects(objects []ObjectPlan) {
 
 // planObject plans an object that holds no pods: it is applied when the server
 // would store something else than it has.
-func planObject(m Manifest, snap Snapshot, coming coming) ObjectPlan {
+func planObject(commit Commit, m Manifest, snap Snapshot, coming coming) ObjectPlan {
 	plan := ObjectPlan{Ref: m.Ref, Origin: m.Origin, Verb: None, State: Settled, Wave: waveOf(m.Kind)}
 	proof := snap.Proofs[m.Ref]
 	live, exists := snap.Live[m.Ref]
@@ -43,13 +43,13 @@ func planObject(m Manifest, snap Snapshot, coming coming) ObjectPlan {
 		plan.Verb, plan.State, plan.Text = RefuseObject, Failed, proof.Refusal
 	case !exists:
 		plan.Verb, plan.State = Create, Progressing
-		plan.Steps = applyObject(m, live, proof, "create ")
+		plan.Steps = applyObject(commit, m, live, proof, "create ")
 	case goes(live):
 		plan.Verb, plan.State, plan.Text = Wait, Waiting, goingText
-	case differs(live.Object.Object, proof.Object.Object):
+	case differs(live.Object.Object, proof.Object.Object, sourcePath):
 		plan.Verb, plan.State = Update, Progressing
 		plan.Fields = changedFields(live.Object.Object, proof.Object.Object)
-		plan.Steps = applyObject(m, live, proof, "update ")
+		plan.Steps = applyObject(commit, m, live, proof, "update ")
 	case live.Health.Status == "Failed":
 		plan.State, plan.Text = Failed, live.Health.Text
 	case live.Health.Status == "InProgress" && m.Kind == "CustomResourceDefinition":
@@ -58,8 +58,8 @@ func planObject(m Manifest, snap Snapshot, coming coming) ObjectPlan {
 	return plan
 }
 
-func applyObject(m Manifest, live Live, proof Proof, verb string) []Step {
-	r := &rollout{manifest: m, live: live, proof: proof}
+func applyObject(commit Commit, m Manifest, live Live, proof Proof, verb string) []Step {
+	r := &rollout{commit: commit, manifest: m, live: live, proof: proof}
 	name := "apply"
 	if live.Object == nil {
 		name = "create"
@@ -70,7 +70,8 @@ func applyObject(m Manifest, live Live, proof Proof, verb string) []Step {
 // changedFields names what differs, one level deep: "spec.ports", "data.greeting".
 // Values are never shown: they may be a Secret's.
 func changedFields(live, proof map[string]any) []string {
-	a, b := comparable(live, nil), comparable(proof, nil)
+	except := [][]string{sourcePath}
+	a, b := comparable(live, except), comparable(proof, except)
 	var fields []string
 	for _, top := range union(a, b) {
 		if reflect.DeepEqual(a[top], b[top]) {

@@ -27,6 +27,7 @@ const (
 	AnnotationRollout        = Domain + "/rollout"           // on a host that situ holds still for a moment
 	AnnotationBaseRevision   = Domain + "/base-revision"     // on a ReplicaSet: what its pods without LabelRevision were made from
 	AnnotationHosts          = Domain + "/hosts"             // on a stock object: the kind whose pods it hosts, such as apps.kruise.io/v1alpha1/CloneSet
+	AnnotationSource         = Domain + "/source"            // on what situ writes: the source that wants it
 	AnnotationState          = Domain + "/state"             // on a pod: its last update in place
 )
 

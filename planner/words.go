@@ -94,11 +94,13 @@ type Commit struct {
 	Manifests []Manifest // in the order of their origins, each Ref once
 	Problems  []Problem  // what could not be read; its objects are left as they are
 	Policy    Policy
+	Source    string // the name of where it comes from; "": it is nobody's business
 }
 
 // Policy is what the person who runs situ decided for all workloads.
 type Policy struct {
-	NoPull bool // restart without having the new image on the node first
+	NoPull   bool     // restart without having the new image on the node first
+	TakeOver []string // sources whose objects become this one's
 }
 
 // Snapshot is what the cluster looked like at one moment. Objects are shared

@@ -130,6 +130,9 @@ func (w *world) do(a Action) error {
 			delete(w.objects, a.Ref)
 		}
 	case JSONPatch:
+		if a.Name == "take-over" {
+			return w.doTakeOver(a)
+		}
 		w.doJSONPatch(a)
 	case StrategicPatch:
 		return w.doStrategic(a)

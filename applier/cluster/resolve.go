@@ -19,7 +19,8 @@ import (
 // Call it before Snapshot; the commit that is handed in stays as it is.
 func (c *Client) Resolve(ctx context.Context, commit planner.Commit) (planner.Commit, error) {
 	coming := comingKinds(commit)
-	resolved := planner.Commit{ID: commit.ID, Policy: commit.Policy, Problems: append([]planner.Problem(nil), commit.Problems...)}
+	resolved := commit
+	resolved.Manifests, resolved.Problems = nil, append([]planner.Problem(nil), commit.Problems...)
 	places := map[planner.Ref]planner.Origin{}
 	manifests, err := c.host(ctx, commit, coming)
 	if err != nil {

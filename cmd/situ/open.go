@@ -9,9 +9,7 @@ import (
 
 	"situ.gitops/applier"
 	"situ.gitops/applier/cluster"
-	"situ.gitops/planner"
 	"situ.gitops/sync/gitrepo"
-	"situ.gitops/sync/manifest"
 	"situ.gitops/sync/poller"
 )
 
@@ -22,6 +20,7 @@ type syncOptions struct {
 	log     logOptions
 	noNotes bool
 	policy  policyOptions
+	owner   ownerOptions
 }
 
 func (o *syncOptions) register(cmd *cobra.Command) {
@@ -29,6 +28,7 @@ func (o *syncOptions) register(cmd *cobra.Command) {
 	o.cluster.register(cmd)
 	o.log.register(cmd)
 	o.policy.register(cmd)
+	o.owner.register(cmd)
 	cmd.Flags().BoolVar(&o.noNotes, "no-notes", false, "write no notes")
 }
 
@@ -38,8 +38,6 @@ type policyOptions struct{ noPull bool }
 func (o *policyOptions) register(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&o.noPull, "no-pull", false, "stop containers without having their new images on the nodes first")
 }
-
-func (o *policyOptions) policy() planner.Policy { return planner.Policy{NoPull: o.noPull} }
 
 // syncing is everything that a sync is made of, wired.
 type syncing struct {
@@ -70,13 +68,18 @@ func (o *syncOptions) open(cmd *cobra.Command) (*syncing, error) {
 	if err != nil {
 		return nil, err
 	}
+	git, err := o.owner.reader(repo, o.source)
+	if err != nil {
+		return nil, errors.Join(err, repo.Close())
+	}
+	git.Policy.NoPull = o.policy.noPull
 	kube, err := o.cluster.open(cmd.Context(), log)
 	if err != nil {
 		return nil, errors.Join(err, repo.Close())
 	}
 	carrier := &applier.Applier{Cluster: kube, Log: log, Fault: fault}
 	loop := &poller.Loop{
-		Source:   &poller.Git{Repo: repo, Parser: &manifest.Parser{Root: o.source.path}, Path: o.source.path, Policy: o.policy.policy()},
+		Source:   git,
 		Settler:  carrier,
 		Cluster:  name,
 		Log:      log,

@@ -10,8 +10,6 @@ import (
 	"situ.gitops/cmd/situ/report"
 	"situ.gitops/planner"
 	"situ.gitops/planner/kruise"
-	"situ.gitops/sync/manifest"
-	"situ.gitops/sync/poller"
 )
 
 const planLong = `plan shows what would be done, per workload and pod, and why. It changes nothing.
@@ -36,6 +34,7 @@ type planOptions struct {
 	cluster  clusterOptions
 	output   outputOptions
 	log      logOptions
+	owner    ownerOptions
 	from, to string
 }
 
@@ -67,6 +66,7 @@ func newPlanCommand() *cobra.Command {
 	o.cluster.register(cmd)
 	o.output.register(cmd)
 	o.log.register(cmd)
+	o.owner.register(cmd)
 	cmd.Flags().StringVar(&o.from, "from", "", "folder or revision that the pods are taken to be made from")
 	cmd.Flags().StringVar(&o.to, "to", "", "folder or revision that is wanted")
 	return cmd
@@ -110,7 +110,9 @@ func (o *planOptions) plan(cmd *cobra.Command, args []string) (string, planner.P
 // wanted is the commit to plan: of a folder, or the repository's newest.
 func (o *planOptions) wanted(cmd *cobra.Command, args []string) (planner.Commit, error) {
 	if len(args) == 1 {
-		return readFolder(args[0])
+		commit, err := readFolder(args[0])
+		commit.Source, commit.Policy.TakeOver = o.owner.name, o.owner.takeOver // a folder's own name says nothing
+		return commit, err
 	}
 	if o.source.repo == "" {
 		return planner.Commit{}, errors.New("nothing to plan: give a folder, or --repo URL (SITU_REPO), or --from and --to")
@@ -119,7 +121,10 @@ func (o *planOptions) wanted(cmd *cobra.Command, args []string) (planner.Commit,
 	if err != nil {
 		return planner.Commit{}, err
 	}
-	git := &poller.Git{Repo: repo, Parser: &manifest.Parser{Root: o.source.path}, Path: o.source.path}
+	git, err := o.owner.reader(repo, o.source)
+	if err != nil {
+		return planner.Commit{}, errors.Join(err, repo.Close())
+	}
 	head, err := git.Poll(cmd.Context())
 	if err != nil {
 		return planner.Commit{}, away(errors.Join(err, repo.Close()))

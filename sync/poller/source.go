@@ -31,6 +31,7 @@ type Git struct {
 	Repo   *gitrepo.Repo
 	Parser *manifest.Parser
 	Path   string
+	Name   string         // of the source, on what it applies; "": it has none
 	Policy planner.Policy // for every commit
 }
 
@@ -44,7 +45,8 @@ func (g *Git) Read(ctx context.Context, head gitrepo.Head) (Revision, error) {
 	if err != nil {
 		return Revision{}, err
 	}
-	rev := Revision{Commit: planner.Commit{ID: commit.Hash, Policy: g.Policy}, Path: g.Path, Tree: commit.Tree, Subject: commit.Subject, RewrittenFrom: commit.RewrittenFrom()}
+	rev := Revision{Commit: planner.Commit{ID: commit.Hash, Policy: g.Policy, Source: g.Name}, Path: g.Path, Tree: commit.Tree, Subject: commit.Subject,
+		RewrittenFrom: commit.RewrittenFrom()}
 	listed, err := g.Repo.Files(ctx, commit)
 	if err != nil {
 		return Revision{}, err

@@ -248,7 +248,7 @@ func (s Summary) String() string {
 		return fmt.Sprintf("nothing to do: %s and %s are as they should be; %s",
 			count(s.Workloads.Total, "workload"), count(s.Objects.Total, "other object"), differ(s.Drifted))
 	}
-	parts := []string{some(count(s.Workloads.Total, "workload"), s.Workloads.Create, "to create")}
+	parts := []string{some(count(s.Workloads.Total, "workload"), s.Workloads.Create, "to create", s.Workloads.Refuse, "refused")}
 	if s.Pods.Total > 0 {
 		parts = append(parts, some(count(s.Pods.Total, "pod"), s.Pods.Restart, "to restart in place", s.Pods.Resize, "to resize in place",
 			s.Pods.Metadata, "to patch without a restart", s.Pods.Recreate, "to recreate", s.Pods.Refuse, "refused", s.Pods.Keep, "to keep"))
