@@ -40,7 +40,7 @@ func (r *rollout) apply(name string, body map[string]any, text string) Action {
 // foreignReplicas: Git leaves the replicas to others. Giving them up must not
 // bring them back to the server's default.
 func (r *rollout) foreignReplicas() bool {
-	return hostKind(r.manifest.Ref) != "" && (r.scaler != "" || at(r.manifest.Object, "spec", "replicas") == nil)
+	return (IsWorkload(r.manifest.Ref) || IsFollowed(r.manifest.Ref)) && (r.scaler != "" || at(r.manifest.Object, "spec", "replicas") == nil)
 }
 
 // differs compares the live workload with its proof, but for some paths.

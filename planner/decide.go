@@ -8,6 +8,12 @@ func Decide(commit Commit, snap Snapshot) Plan {
 	plan := Plan{Commit: commit.ID, Problems: commit.Problems}
 	coming := comingWith(commit)
 	for _, m := range commit.Manifests {
+		if IsFollowed(m.Ref) {
+			w := planFollowed(commit, m, snap, coming, &plan.Wake)
+			w.keepOut(commit, snap.Live[m.Ref].Object)
+			plan.Workloads = append(plan.Workloads, w)
+			continue
+		}
 		if IsWorkload(m.Ref) {
 			w := planWorkload(commit, m, snap, coming, &plan.Wake)
 			w.keepOut(commit, snap.Live[m.Ref].Object)

@@ -54,6 +54,8 @@ func planObject(commit Commit, m Manifest, snap Snapshot, coming coming) ObjectP
 		plan.State, plan.Text = Failed, live.Health.Text
 	case live.Health.Status == "InProgress" && m.Kind == "CustomResourceDefinition":
 		plan.State, plan.Text = Progressing, live.Health.Text
+	case m.Group() == groupKruise && m.Kind == "SidecarSet":
+		plan.State, plan.Text = followSidecars(live.Object.Object)
 	}
 	return plan
 }

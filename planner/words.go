@@ -112,6 +112,8 @@ type Snapshot struct {
 	Owned  map[types.UID][]*unstructured.Unstructured // ReplicaSets and ControllerRevisions, by their controller
 	Served Served
 
+	Namesakes map[Ref]Namesake // stock objects that share the name of a workload of OpenKruise
+
 	Autoscalers map[Ref]string                             // workload -> what owns its replicas: "horizontalpodautoscaler/web"
 	Disruptions map[string][]*policyv1.PodDisruptionBudget // by namespace
 	Allocatable map[string]corev1.ResourceList             // node -> cpu and memory for pods
@@ -123,6 +125,13 @@ type Snapshot struct {
 // Served is what the API server can do beyond what every version can.
 type Served struct {
 	Resize bool // pods/resize
+}
+
+// Namesake is a stock object that may have, or want, the pods of a workload that
+// has its name.
+type Namesake struct {
+	Object *unstructured.Unstructured
+	Ours   bool // situ has applied it
 }
 
 // Live is an object as it is in the cluster now.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -38,15 +39,15 @@ func isKubectls(entry metav1.ManagedFieldsEntry) bool {
 // adopter says whether an object is kubectl's, and never was the manager's.
 func adopter(manager string) func([]metav1.ManagedFieldsEntry) bool {
 	return func(entries []metav1.ManagedFieldsEntry) bool {
-		kubectls := false
-		for _, entry := range entries {
-			if entry.Manager == manager && entry.Operation == metav1.ManagedFieldsOperationApply {
-				return false
-			}
-			kubectls = kubectls || isKubectls(entry)
-		}
-		return kubectls
+		return !applied(entries, manager) && slices.ContainsFunc(entries, isKubectls)
 	}
+}
+
+// applied says whether the manager has applied an object.
+func applied(entries []metav1.ManagedFieldsEntry, manager string) bool {
+	return slices.ContainsFunc(entries, func(entry metav1.ManagedFieldsEntry) bool {
+		return entry.Manager == manager && entry.Operation == metav1.ManagedFieldsOperationApply
+	})
 }
 
 // dryRunAdoption shows what the object will be once it is adopted and applied.

@@ -9,10 +9,11 @@ import (
 	"sync"
 
 	"github.com/go-logr/logr"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
+
+	"situ.gitops/planner/kruise"
 )
 
 // place is what one cache covers: a resource in one namespace, or a
@@ -41,6 +42,16 @@ var (
 	whole = []schema.GroupVersionResource{deployments, statefulSets, daemonSets, replicaSets, revisions, autoscalers, budgets}
 )
 
+// followed holds pods that another controller runs.
+func followed(resource schema.GroupVersionResource) bool {
+	return resource.Group == kruise.Group && slices.Contains([]string{"clonesets", "statefulsets", "daemonsets"}, resource.Resource)
+}
+
+// isWhole says whether a resource is kept with all its fields.
+func isWhole(resource schema.GroupVersionResource) bool {
+	return slices.Contains(whole, resource) || followed(resource) || resource.Group == kruise.Group && resource.Resource == "sidecarsets"
+}
+
 // caches are the watches of one client. Each is started when first needed, and
 // runs until the client ends or its resource is no longer served.
 type caches struct {
@@ -49,12 +60,12 @@ type caches struct {
 	mu      sync.Mutex
 	open    map[place]*watched
 	from    sources
-	adopt   func([]metav1.ManagedFieldsEntry) bool
+	manager string // of fields: whose applies are ours
 	observe func(event)
 }
 
-func newCaches(life context.Context, from sources, adopt func([]metav1.ManagedFieldsEntry) bool, observe func(event)) *caches {
-	c := &caches{open: map[place]*watched{}, from: from, adopt: adopt, observe: observe}
+func newCaches(life context.Context, from sources, manager string, observe func(event)) *caches {
+	c := &caches{open: map[place]*watched{}, from: from, manager: manager, observe: observe}
 	life = klog.NewContext(life, logr.Discard()) // its faults are ours to tell, once
 	c.start = func(w *watched) {
 		ctx, stop := context.WithCancel(life)
@@ -75,7 +86,7 @@ func (c *caches) ensure(ctx context.Context, places []place) (gone []place, err 
 	for _, at := range places {
 		w := c.open[at]
 		if w == nil {
-			w = newWatched(at, c.from, c.adopt, c.observe)
+			w = newWatched(at, c.from, c.manager, c.observe)
 			c.open[at] = w
 			c.start(w)
 		}

@@ -121,7 +121,7 @@ func (c *Client) connect(ctx context.Context, config *rest.Config) error {
 	life, stop := context.WithCancel(ctx)
 	c.stop = stop
 	c.kinds = newKinds(asked.RESTClient())
-	c.caches = newCaches(life, sources{dynamic: c.dynamic, metadata: c.metadata, core: core}, adopter(c.manager), c.observe)
+	c.caches = newCaches(life, sources{dynamic: c.dynamic, metadata: c.metadata, core: core}, c.manager, c.observe)
 	return nil
 }
 

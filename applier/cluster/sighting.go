@@ -14,7 +14,7 @@ import (
 )
 
 // sighting is one object as a cache keeps it. The embedded metadata lack what
-// nobody reads; adopt and digest were taken before it was cut.
+// nobody reads; adopt, ours and digest were taken before it was cut.
 type sighting struct {
 	metav1.Object
 	full   *unstructured.Unstructured // of workloads and what they own, else nil
@@ -23,11 +23,12 @@ type sighting struct {
 	room   corev1.ResourceList        // of nodes: cpu and memory for pods
 	digest uint64                     // over labels and annotations
 	adopt  bool                       // kubectl owns fields, and situ never applied it
+	ours   bool                       // situ has applied it
 }
 
 // newSighting is the transform of all caches. Caches may hand it what it made before.
-func newSighting(adopt func([]metav1.ManagedFieldsEntry) bool) func(any) (any, error) {
-	related := &siblings{}
+func newSighting(manager string) func(any) (any, error) {
+	adopt, related := adopter(manager), &siblings{}
 	return func(given any) (any, error) {
 		object, ok := given.(metav1.Object)
 		if !ok {
@@ -36,7 +37,7 @@ func newSighting(adopt func([]metav1.ManagedFieldsEntry) bool) func(any) (any, e
 		if _, ok := given.(*sighting); ok {
 			return given, nil
 		}
-		seen := &sighting{Object: object, adopt: adopt(object.GetManagedFields())}
+		seen := &sighting{Object: object, adopt: adopt(object.GetManagedFields()), ours: applied(object.GetManagedFields(), manager)}
 		cut(object)
 		seen.digest = digestOf(object)
 		switch whole := given.(type) {

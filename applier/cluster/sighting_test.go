@@ -12,11 +12,11 @@ import (
 
 func sightingOf(t *testing.T, object any) *sighting {
 	t.Helper()
-	seen, err := newSighting(adopter("situ"))(object)
+	seen, err := newSighting("situ")(object)
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := newSighting(adopter("situ"))(seen)
+	again, err := newSighting("situ")(seen)
 	if err != nil || again != seen {
 		t.Fatalf("a second transform = %v, %v; want the same sighting", again, err)
 	}

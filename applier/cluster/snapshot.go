@@ -24,7 +24,9 @@ type target struct {
 
 func (t target) place() place { return place{t.kind.resource, t.manifest.Namespace} }
 
-func (t target) isWorkload() bool { return t.served && slices.Contains(workloads, t.kind.resource) }
+func (t target) isWorkload() bool {
+	return t.served && (slices.Contains(workloads, t.kind.resource) || followed(t.kind.resource))
+}
 
 // Snapshot shows what the cluster has of a commit, as Resolve gave it. It costs no
 // request unless a manifest or its object changed. An error means that the cluster
@@ -87,6 +89,9 @@ func (c *Client) targets(ctx context.Context, commit planner.Commit) ([]target, 
 			for _, resource := range besideWorkloads {
 				needed[place{resource, manifest.Namespace}] = true
 			}
+			for _, at := range targets[i].namesakes() {
+				needed[at.place] = true
+			}
 		}
 	}
 	gone, err := c.caches.ensure(ctx, sortedPlaces(maps.Keys(needed)))
@@ -111,6 +116,7 @@ func (c *Client) gather(targets []target, snapshot planner.Snapshot) planner.Sna
 	snapshot.Proofs = make(map[planner.Ref]planner.Proof, len(targets))
 	snapshot.Owned = map[types.UID][]*unstructured.Unstructured{}
 	snapshot.Pods = map[types.UID][]*corev1.Pod{}
+	snapshot.Namesakes = map[planner.Ref]planner.Namesake{}
 	names, owners, places := make(map[named]bool, len(targets)), map[types.UID]bool{}, map[place]bool{}
 	for _, t := range targets {
 		answer := c.proofs.answer(t.manifest.Ref)
@@ -118,6 +124,7 @@ func (c *Client) gather(targets []target, snapshot planner.Snapshot) planner.Sna
 		names[named{t.place(), t.manifest.Name}] = t.served
 		if t.isWorkload() {
 			places[place{budgets, t.manifest.Namespace}] = true
+			c.gatherNamesakes(snapshot, t, names)
 		}
 		if t.live == nil || answer.vanished {
 			continue

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
@@ -44,7 +43,7 @@ type watched struct {
 	changed chan struct{} // closed and replaced whenever fault changes
 }
 
-func newWatched(at place, from sources, adopt func([]metav1.ManagedFieldsEntry) bool, observe func(event)) *watched {
+func newWatched(at place, from sources, manager string, observe func(event)) *watched {
 	w := &watched{place: at, observe: observe, changed: make(chan struct{})}
 	lister, example, client := from.lister(at)
 	reporting := &cache.ListWatch{
@@ -65,7 +64,7 @@ func newWatched(at place, from sources, adopt func([]metav1.ManagedFieldsEntry) 
 		cache.ToListWatcherWithWatchListSemantics(reporting, client), example,
 		cache.SharedIndexInformerOptions{Indexers: cache.Indexers{ownerIndex: indexByOwner, pullIndex: indexByPull}})
 	// Both fail only on an informer that runs already.
-	_ = w.informer.SetTransform(newSighting(adopt))
+	_ = w.informer.SetTransform(newSighting(manager))
 	w.handler, _ = w.informer.AddEventHandler(handlerFor(at, observe))
 	return w
 }
@@ -89,7 +88,7 @@ func (s sources) lister(at place) (*cache.ListWatch, runtime.Object, any) {
 			},
 			WatchFuncWithContext: nodes.Watch,
 		}, &corev1.Node{}, s.core
-	case slices.Contains(whole, at.resource):
+	case isWhole(at.resource):
 		objects := s.dynamic.Resource(at.resource).Namespace(at.namespace)
 		return &cache.ListWatch{
 			ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {

@@ -25,6 +25,7 @@ type story struct {
 	witness    *witness
 	memories   map[string]memory           // by selector
 	visitors   map[string]*visitor.Visitor // by Service
+	kruise     *standIn                    // nil: nobody plays OpenKruise
 }
 
 // users of every story's Git server; stories are told as the first.
