@@ -27,6 +27,7 @@ var verbs = map[string]func(ts *testscript.TestScript, neg bool, args []string){
 	"replaced":            replaced,
 	"watched":             watched,
 	"restart-controllers": restartControllers,
+	"unserved":            unserved,
 }
 
 // expect ends the story if a verb is used wrongly.
