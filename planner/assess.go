@@ -134,6 +134,7 @@ func (a *assessor) apply(c *podCase, mark Mark, from Template, change Change) {
 // obey applies the update type to what the rules said.
 func (a *assessor) obey(c *podCase) {
 	switch {
+	case a.settings.Update == ReCreate && keepsClaims(c.reasons):
 	case a.settings.Update == ReCreate:
 		c.recreate(Reason{Rule: "update-type", Text: "the update type is ReCreate"})
 	case a.settings.Update == InPlaceOnly && c.verdict == Recreate:

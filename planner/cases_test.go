@@ -51,6 +51,7 @@ var otherwise = map[string]struct{ decision, containers, why string }{
 	"pod-013":  {"in-place", "web", "the plan says what comes of it; its first step is to ask the hook again"},
 	"res-001":  {"in-place", "web", "pods/resize is served; there is no gate"},
 	"res-011":  {"in-place", "web", "the server allows a limit to be added while the QoS class stays"},
+	"vct-005":  {"metadata-only", "", "the plan tells that pods keep their claims, and which template they are at"},
 	"type-009": {"metadata-only", "", "the server allows tolerations to be appended, so InPlaceOnly agrees"},
 }
 
@@ -62,11 +63,8 @@ var otherBatch = map[string]struct{ first, why string }{
 // notRun are the cases that are not run here, and why.
 var notRun = map[string]string{
 	"type-013": "its maxSurge is refused by a webhook of that kind; a host without surge has no such field",
-	"vct-001":  "stock hosts keep volume claims out of the pods' templates; the server refuses to change them",
-	"vct-003":  "as vct-001",
-	"vct-005":  "as vct-001",
-	"vct-007":  "as vct-001",
-	"vct-009":  "as vct-001",
+	"vct-007":  "a StatefulSet keeps volume claims out of the pods' template; the server refuses to change them",
+	"vct-009":  "as vct-007",
 	"pod-009":  "grace periods are told as stories of the pod's way, with the gate and a clock",
 	"pod-011":  "the revision label moves with the last container, so no pod of ours is in this state; remainders are told as stories",
 	"sts-003":  "no readiness gate is needed to update in place; nothing is refused",
@@ -199,7 +197,7 @@ func names(reasons []Reason, pointer string) bool {
 // decideDecision builds the case's workload on the stock kind that is nearest.
 func decideDecision(t *testing.T, c decisionCase) Plan {
 	t.Helper()
-	from, to := caseManifest(c, c.Old), caseManifest(c, c.New)
+	from, to := caseManifest(c, withClaims(c.Old, c.Workload["old"])), caseManifest(c, withClaims(c.New, c.Workload["new"]))
 	made := from
 	if c.Pod.Revision == "new" {
 		made = to
@@ -250,6 +248,23 @@ func caseManifest(c decisionCase, template map[string]any) Manifest {
 			"metadata": map[string]any{"name": "harbor", "namespace": "shop", "annotations": annotations},
 		},
 	}
+}
+
+// withClaims has the claim templates of a workload as its host has them.
+func withClaims(template map[string]any, workload any) map[string]any {
+	claims, _ := at(map[string]any{"of": workload}, "of", "volumeClaimTemplates").([]any)
+	if len(claims) == 0 {
+		return template
+	}
+	var volumes []any
+	for _, item := range claims {
+		claim := item.(map[string]any)
+		name := textAt(claim, "metadata", "name")
+		volumes = append(volumes, map[string]any{"name": name, "ephemeral": map[string]any{"volumeClaimTemplate": map[string]any{
+			"metadata": map[string]any{"labels": map[string]any{LabelClaim: name}}, "spec": claim["spec"],
+		}}})
+	}
+	return with(template, volumes, "spec", "volumes")
 }
 
 // caseHosting is nil unless the case has hooks.

@@ -20,6 +20,7 @@ func checkCloneSet(m planner.Manifest) []Mistake {
 	}
 	mistakes = append(mistakes, badAmount(v.rolling.Partition, under(v.at, "partition")...)...)
 	mistakes = append(mistakes, badLifecycle(v.Lifecycle)...)
+	mistakes = append(mistakes, badClaims(v.VolumeClaimTemplates)...)
 	return append(mistakes, badAmount(v.rolling.MaxUnavailable, under(v.at, "maxUnavailable")...)...)
 }
 
@@ -40,6 +41,8 @@ func hostCloneSet(m planner.Manifest) []planner.Manifest {
 	}
 	as := planner.Ref{APIVersion: "apps/v1", Kind: "ReplicaSet"}
 	host := keep(mapAt(m.Object, "spec"), "replicas", "selector", "template", "minReadySeconds")
+	claims, _ := mapAt(m.Object, "spec")["volumeClaimTemplates"].([]any)
+	host["template"] = claimed(mapAt(host, "template"), claims)
 	var notReady bool
 	if asks.Hooks, notReady = hooks(v.Lifecycle); notReady {
 		host["template"] = gated(mapAt(host, "template"))

@@ -11,7 +11,7 @@ var cloneSetSurge = Field{Path: "maxSurge", Support: Refused, Text: "not yet; re
 func cloneSetLifecycleFields() []Field {
 	const notReady = "keeps traffic away while the hook has the pod: pods get the readiness gate InPlaceUpdateReady for it, which situ must then open on each new pod; they are made anew once when it is first set"
 	return []Field{
-		{Path: "spec.volumeClaimTemplates", Support: Refused, Text: "not yet; use a generic ephemeral volume in spec.template"},
+		{Path: "spec.volumeClaimTemplates", Support: Mapped, Text: "a generic ephemeral volume of the pods: a claim lives as long as its pod, which keeps it through an update in place. Claims are called <pod>-<claim template>. A changed claim template stands in the plan: pods keep the claims that they have, and a pod that is made from now on gets the new one"},
 		{Path: "spec.lifecycle.preDelete", Support: Refused, Text: "not yet; use a preStop hook of the container"},
 		{Path: "spec.lifecycle.inPlaceUpdate", Support: Works, Text: "before and after each update that restarts a container; labels, annotations and resources that restart nothing do not ask it, as they take no traffic away"},
 		{Path: "spec.lifecycle.inPlaceUpdate.markPodNotReady", Support: Mapped, Text: notReady},
@@ -19,8 +19,8 @@ func cloneSetLifecycleFields() []Field {
 		{Path: "spec.scaleStrategy.podsToDelete", Support: Refused, Text: "not yet; delete the pods yourself"},
 		{Path: "spec.scaleStrategy.maxUnavailable", Support: Refused, Text: "not yet; remove it"},
 		{Path: "spec.scaleStrategy.excludePreparingDelete", Support: Refused, Text: "not yet; remove it"},
-		{Path: "spec.scaleStrategy.disablePVCReuse", Since: "v1alpha1", Support: Refused, Text: "not yet; remove it"},
-		{Path: "spec.scaleStrategy.enablePVCReuse", Since: "v1beta1", Support: Refused, Text: "not yet; remove it"},
+		{Path: "spec.scaleStrategy.disablePVCReuse", Since: "v1alpha1", Support: Works, Text: "no claim outlives its pod, written or not"},
+		{Path: "spec.scaleStrategy.enablePVCReuse", Since: "v1beta1", Support: Refused, Text: "a claim goes with its pod; remove it, and keep what must outlive a pod in a claim of its own or in a StatefulSet"},
 	}
 }
 

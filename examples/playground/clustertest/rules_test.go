@@ -2,6 +2,7 @@ package clustertest
 
 import (
 	"encoding/json"
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
@@ -36,6 +38,10 @@ var byOthers = []string{"image-already"}
 
 // neverRuns are cases whose pods no simulated node takes.
 var neverRuns = map[string]string{"pod-spec--extended-resource": "no node has such a resource"}
+
+// onClaims are cases whose pods have claims, which are bound to nothing in
+// particular: no provisioner runs here.
+var onClaims = []string{"claim-template", "claim-template--recreate", "pod-spec--ephemeral-volume"}
 
 // TestTheServerAgreesWithEveryRule takes each row's own case to a running pod on
 // a real API server: what the planner would send for it is accepted, and where
@@ -127,6 +133,9 @@ func proofOf(t *testing.T, name string) proof {
 	r := newRoom(t)
 	from, to := staged(t, name, files["from.yaml"]), staged(t, name, files["to.yaml"])
 	before, after := r.commit(from), r.commit(to)
+	if slices.Contains(onClaims, name) {
+		r.volumes(4)
+	}
 	r.apply(before)
 	p := proof{room: r, from: templateIn(t, from), to: templateIn(t, to)}
 	r.eventually("a running pod", func() bool {
@@ -145,6 +154,20 @@ func proofOf(t *testing.T, name string) proof {
 	after.Policy.NoPull = true // images are not what this is about
 	p.plan = planner.Decide(after, snapshot).Workloads[0]
 	return p
+}
+
+// volumes are there for whoever claims one.
+func (r *room) volumes(n int) {
+	r.Helper()
+	for i := range n {
+		volume := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("%s-%d", r.namespace, i)}}
+		volume.Spec.AccessModes = []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}
+		volume.Spec.Capacity = corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("4Gi")}
+		volume.Spec.HostPath = &corev1.HostPathVolumeSource{Path: "/none"}
+		if _, err := ground.Client().CoreV1().PersistentVolumes().Create(r.Context(), volume, metav1.CreateOptions{}); err != nil {
+			r.Fatal(err)
+		}
+	}
 }
 
 // meddle writes on every pod of the case, and waits until situ has seen it.
