@@ -24,7 +24,7 @@ type unit struct {
 // step at the same time. It returns when every action has its result.
 func (a *Applier) carryOut(ctx context.Context, plan planner.Plan, retries *retries) []Result {
 	waves := wavesOf(plan)
-	seats := make(chan struct{}, workers)
+	seats, created := make(chan struct{}, workers), newCreations()
 	var all []Result
 	for _, wave := range waves {
 		var running sync.WaitGroup
@@ -32,7 +32,7 @@ func (a *Applier) carryOut(ctx context.Context, plan planner.Plan, retries *retr
 			if retries.putOff(u.ref) || a.repeats.putOff(u) {
 				continue
 			}
-			running.Go(func() { a.carryUnit(ctx, u, seats) })
+			running.Go(func() { a.carryUnit(ctx, u, seats, created) })
 		}
 		running.Wait()
 		for _, u := range wave {
@@ -84,7 +84,7 @@ func newUnit(ref planner.Ref, steps []planner.Step) *unit {
 
 // carryUnit performs the unit's steps one after the other. After a step of
 // which an action did not succeed, the rest is left for the next round.
-func (a *Applier) carryUnit(ctx context.Context, u *unit, seats chan struct{}) {
+func (a *Applier) carryUnit(ctx context.Context, u *unit, seats chan struct{}, created *creations) {
 	rest := u.results
 	for _, step := range u.steps {
 		results := rest[:len(step)]
@@ -96,7 +96,7 @@ func (a *Applier) carryUnit(ctx context.Context, u *unit, seats chan struct{}) {
 			}
 			running.Go(func() {
 				defer func() { <-seats }()
-				a.carryAction(ctx, &results[i])
+				a.carryAction(ctx, &results[i], created)
 			})
 		}
 		running.Wait()
@@ -122,13 +122,15 @@ func takeSeat(ctx context.Context, seats chan<- struct{}) bool {
 
 // carryAction performs one action. An action that has begun is not cut off by
 // the end of ctx, so that nobody has to guess whether it happened.
-func (a *Applier) carryAction(ctx context.Context, result *Result) {
+func (a *Applier) carryAction(ctx context.Context, result *Result, created *creations) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), actionTimeout)
 	defer cancel()
 	a.Log.WithFields(logrus.Fields{"action": result.Action.Name, "object": result.Action.Ref.String(), "text": result.Action.Text}).Debug("action")
-	turn := a.Fault.before(result.Action.Name)
-	err := a.Cluster.Do(ctx, result.Action)
-	a.Fault.after(turn)
+	err := created.do(result.Action, func() error {
+		turn := a.Fault.before(result.Action.Name)
+		defer a.Fault.after(turn)
+		return a.Cluster.Do(ctx, result.Action)
+	})
 	switch {
 	case err == nil:
 		result.Status = Done

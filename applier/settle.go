@@ -54,7 +54,7 @@ func (s *settling) leave(ctx context.Context) {
 	for _, workload := range s.story.last.Plan.Workloads {
 		for _, action := range workload.Cleanup {
 			result := Result{Unit: workload.Ref, Action: action}
-			s.applier.carryAction(ctx, &result)
+			s.applier.carryAction(ctx, &result, newCreations())
 			if result.Status == Refused {
 				s.applier.Log.WithField("object", action.Ref.String()).WithError(result.Err).Warn("left behind")
 			}

@@ -6,7 +6,7 @@ import "time"
 // every pod, and what to do about it now.
 func Decide(commit Commit, snap Snapshot) Plan {
 	plan := Plan{Commit: commit.ID, Problems: commit.Problems}
-	coming := comingWith(commit)
+	coming, pulls := comingWith(commit), newPulls(snap)
 	for _, m := range commit.Manifests {
 		if IsFollowed(m.Ref) {
 			w := planFollowed(commit, m, snap, coming, &plan.Wake)
@@ -15,7 +15,7 @@ func Decide(commit Commit, snap Snapshot) Plan {
 			continue
 		}
 		if IsWorkload(m.Ref) {
-			w := planWorkload(commit, m, snap, coming, &plan.Wake)
+			w := planWorkload(commit, m, snap, coming, pulls, &plan.Wake)
 			w.keepOut(commit, snap.Live[m.Ref].Object)
 			plan.Workloads = append(plan.Workloads, w)
 			continue
@@ -24,6 +24,7 @@ func Decide(commit Commit, snap Snapshot) Plan {
 		o.keepOut(commit, snap.Live[m.Ref].Object)
 		plan.Objects = append(plan.Objects, o)
 	}
+	pulls.tidy(&plan)
 	sortObjects(plan.Objects)
 	if plan.waitsForOthers() {
 		plan.wakeAt(snap.Now.Add(retryMissing))

@@ -1,14 +1,12 @@
 package planner
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
+	"cmp"
 	"fmt"
+	"maps"
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -17,55 +15,100 @@ import (
 // pinned to the node whose command does not exist. The kubelet pulls, the start
 // fails, and the image is there. A bad image reference then costs nothing.
 
-// LabelPull is on the pods that bring images to nodes; its value is the workload's UID.
-const LabelPull = Domain + "/pull"
+// maxPulls bounds the pods that bring images to nodes at one time, per workload
+// that made them. One that has done so stays as a proof while pods there need the
+// image. Ahead of their turn pods get no more than the bound, proofs included;
+// those whose turn it is are never kept waiting by proofs.
+const maxPulls = 10
 
-// pullPrefix is what the names of these pods begin with.
-const pullPrefix = "situ-pull-"
-
-// PulledFor is the workload that a pod was made to bring an image for, "" for
-// every other pod. Such pods are deleted once they have done so, and anybody may
-// write a label: the name and the owner must agree with it.
-func PulledFor(pod *corev1.Pod) types.UID {
-	workload := types.UID(pod.Labels[LabelPull])
-	owned := slices.ContainsFunc(pod.OwnerReferences, func(owner metav1.OwnerReference) bool {
-		return owner.UID == workload && (owner.Controller == nil || !*owner.Controller)
-	})
-	if !owned || !strings.HasPrefix(pod.Name, pullPrefix) {
-		return ""
-	}
-	return workload
+// pulls are the pods that bring images to nodes, as the workloads of one plan see
+// them. Whoever needs a pod that is not there asks for it; the first to be carried
+// out makes it, for all. It is its maker's to remove, once nobody needs it.
+type pulls struct {
+	there  map[Ref]*corev1.Pod
+	needed map[Ref]bool
+	makers map[Ref]types.UID // workloads that have said what they need
 }
 
-// maxPulls bounds the pods that bring images to nodes at one time, per workload.
-// One that has done so stays as a proof while pods there need the image. Ahead of
-// their turn pods get no more than the bound, proofs included; those whose turn
-// it is are never kept waiting by proofs.
-const maxPulls = 10
+func newPulls(snap Snapshot) *pulls {
+	p := &pulls{there: map[Ref]*corev1.Pod{}, needed: map[Ref]bool{}, makers: map[Ref]types.UID{}}
+	for _, pod := range snap.Pulls {
+		if PulledFor(pod) != "" && pod.DeletionTimestamp == nil {
+			p.there[podRef(pod)] = pod
+		}
+	}
+	return p
+}
+
+// madeBy counts the pods that a workload has made, and those that are not done.
+func (p *pulls) madeBy(workload types.UID) (made, unfinished int) {
+	for _, pod := range p.there {
+		if PulledFor(pod) != workload {
+			continue
+		}
+		made++
+		if !pulled(pod) {
+			unfinished++
+		}
+	}
+	return made, unfinished
+}
+
+// tidy adds to each workload's plan the removal of what it made and nobody needs.
+func (p *pulls) tidy(plan *Plan) {
+	inOrder := slices.SortedFunc(maps.Keys(p.there), func(a, b Ref) int { return cmp.Compare(a.String(), b.String()) })
+	for i := range plan.Workloads {
+		w := &plan.Workloads[i]
+		maker, looked := p.makers[w.Ref]
+		if !looked {
+			continue
+		}
+		var unneeded Step
+		for _, ref := range inOrder {
+			pod := p.there[ref]
+			if PulledFor(pod) != maker {
+				continue
+			}
+			w.Cleanup = append(w.Cleanup, removePull(pod))
+			if !p.needed[ref] {
+				unneeded = append(unneeded, removePull(pod))
+			}
+		}
+		w.add(unneeded)
+	}
+}
+
+// add puts one more step behind those that a workload has already.
+func (w *WorkloadPlan) add(step Step) {
+	if len(step) == 0 {
+		return
+	}
+	w.Steps = append(w.Steps, step)
+	if w.Verdict != Refuse {
+		w.State, w.Text = Progressing, "updating"
+	}
+}
 
 // pullImages finds for each pod that is to restart whether its new images are on
 // its node. Pods that lack one wait; the step brings it there, also for pods of
-// later turns, and removes the pods that are not needed any more.
+// later turns.
 func (r *rollout) pullImages(snap Snapshot) Step {
+	if source := foreignSource(r.commit, r.live.Object); source != "" && !taken(r.commit, source) {
+		return nil // its pulls are that one's as well
+	}
+	r.pulls.makers[r.manifest.Named()] = r.uid()
 	if r.commit.Policy.NoPull {
 		return nil
 	}
-	running := map[string]*corev1.Pod{}
-	for _, pod := range snap.Pulls {
-		if PulledFor(pod) == r.uid() && pod.DeletionTimestamp == nil {
-			running[pod.Name] = pod
-		}
-	}
-	pulling := unfinished(running)
-	needed := map[string]bool{}
+	made, pulling := r.pulls.madeBy(r.uid())
+	asked := map[Ref]bool{}
 	var step Step
 	for _, c := range r.restartingByTurn() {
 		node := c.pod.Spec.NodeName
 		for _, image := range newImages(*c) {
-			name := pullName(r.uid(), node, image)
-			pod, asked := running[name]
-			asked = asked || needed[name]
-			needed[name] = true // also as a proof, until the pods there have it
+			ref := r.pullRef(node, image)
+			pod, isThere := r.pulls.there[ref]
+			r.pulls.needed[ref] = true // also as a proof, until the pods there have it
 			if snap.Images[node][canonical(image)] || r.runsOn(node, image) || pulled(pod) {
 				continue
 			}
@@ -74,29 +117,15 @@ func (r *rollout) pullImages(snap Snapshot) Step {
 				c.pulling = clip(fmt.Sprintf("image %s cannot be pulled to node %s: %s", image, node, text))
 				r.stopped = "pod " + c.pod.Name + ": " + c.pulling
 			}
-			if ahead := c.turn > 1 && len(running)+len(step) >= maxPulls; !asked && !ahead && pulling < maxPulls {
-				step = append(step, r.pullPod(name, node, image))
+			ahead := c.turn > 1 && made+len(step) >= maxPulls
+			if !isThere && !asked[ref] && !ahead && pulling < maxPulls {
+				step = append(step, r.pullPod(ref, node, image))
+				asked[ref] = true
 				pulling++
 			}
 		}
 	}
-	for _, name := range union(running, nil) {
-		r.cleanup = append(r.cleanup, removePull(running[name]))
-		if !needed[name] {
-			step = append(step, removePull(running[name]))
-		}
-	}
 	return step
-}
-
-func unfinished(pulls map[string]*corev1.Pod) int {
-	n := 0
-	for _, pod := range pulls {
-		if !pulled(pod) {
-			n++
-		}
-	}
-	return n
 }
 
 // restartingByTurn are the pods that are to restart, in the order of their turns.
@@ -140,77 +169,6 @@ func newImages(c podCase) []string {
 		}
 	}
 	return images
-}
-
-func pullName(workload any, node, image string) string {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%v\n%s\n%s", workload, node, image))
-	return pullPrefix + hex.EncodeToString(sum[:6])
-}
-
-// pulled: the kubelet knows the image's id, or got as far as needing it.
-func pulled(pod *corev1.Pod) bool {
-	if pod == nil || len(pod.Status.ContainerStatuses) == 0 {
-		return false
-	}
-	status := &pod.Status.ContainerStatuses[0]
-	created := status.State.Terminated != nil || status.State.Running != nil
-	return created || status.ImageID != ""
-}
-
-func pullFailure(pod *corev1.Pod) string {
-	if pod == nil {
-		return ""
-	}
-	for i := range pod.Status.ContainerStatuses {
-		waiting := pod.Status.ContainerStatuses[i].State.Waiting
-		if waiting != nil && slices.Contains([]string{"ErrImagePull", "ImagePullBackOff", "InvalidImageName"}, waiting.Reason) {
-			return waiting.Reason + ": " + waiting.Message
-		}
-	}
-	if pod.Status.Phase == corev1.PodFailed && !pulled(pod) {
-		return pod.Status.Reason + ": " + pod.Status.Message
-	}
-	return ""
-}
-
-// pullPod asks for as little as a pod can, and passes the restricted pod
-// security standard. Its owner's end is its own.
-func (r *rollout) pullPod(name, node, image string) Action {
-	ref := Ref{APIVersion: "v1", Kind: "Pod", Namespace: r.manifest.Namespace, Name: name}
-	container := map[string]any{
-		"name": "pull", "image": image, "imagePullPolicy": "IfNotPresent",
-		"command":   []any{"/situ.gitops/none"},
-		"resources": map[string]any{"requests": map[string]any{"cpu": "1m", "memory": "1Mi"}, "limits": map[string]any{"cpu": "10m", "memory": "16Mi"}},
-		"securityContext": map[string]any{
-			"allowPrivilegeEscalation": false, "runAsNonRoot": true, "runAsUser": int64(65534),
-			"capabilities": map[string]any{"drop": []any{"ALL"}}, "seccompProfile": map[string]any{"type": "RuntimeDefault"},
-		},
-	}
-	spec := map[string]any{
-		"nodeName": node, "restartPolicy": "Never", "terminationGracePeriodSeconds": int64(0),
-		"automountServiceAccountToken": false, "enableServiceLinks": false,
-		"tolerations": []any{map[string]any{"operator": "Exists"}},
-		"containers":  []any{container},
-	}
-	for _, field := range []string{"imagePullSecrets", "serviceAccountName"} {
-		if value := at(r.want, "spec", field); value != nil {
-			spec[field] = clone(value)
-		}
-	}
-	body := map[string]any{
-		"apiVersion": ref.APIVersion, "kind": ref.Kind, "spec": spec,
-		"metadata": map[string]any{
-			"name": ref.Name, "namespace": ref.Namespace, "labels": map[string]any{LabelPull: string(r.uid())},
-			"ownerReferences": []any{map[string]any{
-				"apiVersion": r.manifest.APIVersion, "kind": r.manifest.Kind, "name": r.manifest.Name, "uid": string(r.uid()),
-			}},
-		},
-	}
-	return Action{Name: "pull", Mode: CreateOnly, Ref: ref, Body: body, Text: "pull " + image + " to node " + node}
-}
-
-func removePull(pod *corev1.Pod) Action {
-	return Action{Name: "pulled", Mode: Delete, Ref: podRef(pod), UID: pod.UID, Text: "remove pod/" + pod.Name + ", which only pulled an image"}
 }
 
 // firstPull says what image the first pod waits for.

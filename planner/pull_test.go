@@ -22,17 +22,12 @@ func TestPullsThatHaveEndedKeepNoOtherWaiting(t *testing.T) {
 	snap.Images = nil
 	for round, want := range []int{maxPulls, images - maxPulls, 0} {
 		plan := Decide(Commit{ID: "c2", Manifests: []Manifest{to}}, snap)
-		asked := 0
-		for _, step := range plan.Workloads[0].Steps {
-			for _, action := range step {
-				if action.Name == "pull" {
-					snap.Pulls = append(snap.Pulls, endedPull(t, action))
-					asked++
-				}
-			}
+		asked := namedActions(plan, 0, "pull")
+		for _, action := range asked {
+			snap.Pulls = append(snap.Pulls, endedPull(t, action))
 		}
-		if asked != want {
-			t.Fatalf("round %d asks for %d pulls, want %d: %s", round+1, asked, want, plan.Workloads[0].Text)
+		if len(asked) != want {
+			t.Fatalf("round %d asks for %d pulls, want %d: %s", round+1, len(asked), want, plan.Workloads[0].Text)
 		}
 	}
 }
@@ -61,6 +56,91 @@ func TestAPodThatOnlyHasTheLabelOfAPullIsLeftAlone(t *testing.T) {
 			}
 		}
 	}
+}
+
+// Workloads of a namespace with one image ask for one and the same pod on each
+// node, so that none of them depends on another one's; whoever made it removes
+// it, once none of them needs it. Other credentials are another matter.
+func TestWorkloadsShareThePodThatBringsTheirImage(t *testing.T) {
+	var from, to []Manifest
+	for _, name := range []string{"a", "b", "other"} {
+		before := edited(manyContainers(t, 1, "v1"), set1(name, "metadata", "name"))
+		before.Name = name
+		if name == "other" {
+			before = edited(before, set1([]any{map[string]any{"name": "key"}}, "spec", "template", "spec", "imagePullSecrets"))
+		}
+		from, to = append(from, before), append(to, edited(before, image(0, "c0:v2")))
+	}
+	snap := Assume(from, to)
+	snap.Now, snap.Images = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC), nil
+	first := Decide(Commit{ID: "c2", Manifests: to}, snap)
+	a, b, other := namedActions(first, 0, "pull"), namedActions(first, 1, "pull"), namedActions(first, 2, "pull")
+	if len(a) != 1 || len(b) != 1 || len(other) != 1 || a[0].Ref != b[0].Ref || a[0].Ref == other[0].Ref {
+		t.Fatalf("pulls are %v, %v and %v; want the same for two, another one for the third", a, b, other)
+	}
+	snap.Pulls = append(snap.Pulls, endedPull(t, a[0]))
+	for _, tt := range []struct {
+		name      string
+		manifests []Manifest // of the commit
+		want      int        // removals by a, who made it
+	}{
+		{"both need it", to, 0},
+		{"the maker needs it no more", []Manifest{from[0], to[1], to[2]}, 0},
+		{"nobody needs it", []Manifest{from[0], from[1], to[2]}, 1},
+		{"the maker is not in the commit", []Manifest{from[1], to[2]}, 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			for _, m := range tt.manifests {
+				snap.Proofs[m.Ref] = Proof{Object: &unstructured.Unstructured{Object: defaulted(m)}}
+			}
+			plan := Decide(Commit{ID: "c3", Manifests: tt.manifests}, snap)
+			var got []Action
+			for i := range plan.Workloads {
+				if removals := namedActions(plan, i, "pulled"); len(removals) > 0 {
+					got = append(got, removals...)
+					if plan.Workloads[i].Name != "a" || plan.Workloads[i].State != Progressing {
+						t.Errorf("%s, which is %s, removes the pull; want a, progressing", plan.Workloads[i].Ref, plan.Workloads[i].State)
+					}
+				}
+			}
+			if len(got) != tt.want {
+				t.Errorf("%d removals, want %d: %v", len(got), tt.want, got)
+			}
+		})
+	}
+}
+
+// What another source has made serves as well, and is that one's to remove.
+func TestAnotherSourcesPullIsUsedAndLeftAlone(t *testing.T) {
+	from, to := manyContainers(t, 1, "v1"), manyContainers(t, 1, "v2")
+	snap := Assume([]Manifest{from}, []Manifest{to})
+	snap.Now, snap.Images = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC), nil
+	action := namedActions(Decide(Commit{ID: "c2", Manifests: []Manifest{to}}, snap), 0, "pull")[0]
+	pull := endedPull(t, action)
+	pull.Labels[LabelPull], pull.OwnerReferences[0].UID = "elsewhere", "elsewhere"
+	snap.Pulls = []*corev1.Pod{pull}
+	plan := Decide(Commit{ID: "c2", Manifests: []Manifest{to}}, snap)
+	if plan.Workloads[0].Pods[0].Text != "" || len(namedActions(plan, 0, "pull")) > 0 {
+		t.Errorf("the pod waits for %q though the image is there", plan.Workloads[0].Pods[0].Text)
+	}
+	snap.Proofs[from.Ref] = Proof{Object: &unstructured.Unstructured{Object: defaulted(from)}}
+	plan = Decide(Commit{ID: "c3", Manifests: []Manifest{from}}, snap)
+	if w := plan.Workloads[0]; len(w.Steps)+len(w.Cleanup) > 0 {
+		t.Errorf("another source's pod is to be removed: %v %v", w.Steps, w.Cleanup)
+	}
+}
+
+// namedActions are the actions of that name in the plan of the i-th workload.
+func namedActions(plan Plan, i int, name string) []Action {
+	var found []Action
+	for _, step := range plan.Workloads[i].Steps {
+		for _, action := range step {
+			if action.Name == name {
+				found = append(found, action)
+			}
+		}
+	}
+	return found
 }
 
 func manyContainers(t *testing.T, n int, tag string) Manifest {

@@ -118,7 +118,7 @@ type Snapshot struct {
 	Disruptions map[string][]*policyv1.PodDisruptionBudget // by namespace
 	Allocatable map[string]corev1.ResourceList             // node -> cpu and memory for pods
 	Images      map[string]map[string]bool                 // node -> images that it has, as ImageName spells them
-	Pulls       []*corev1.Pod                              // pods that bring images to nodes
+	Pulls       []*corev1.Pod                              // pods that bring images to nodes, of the workloads' namespaces
 	Pods        map[types.UID][]*corev1.Pod                // by their controller; a bare pod by its own UID
 }
 

@@ -47,10 +47,10 @@ type rollout struct {
 	held     string // why updates are off on purpose
 	scaler   string // who owns the replicas, if it is not Git
 	reverted string // why the template of before is wanted again
-	cleanup  Step
+	pulls    *pulls // of the whole plan
 }
 
-func planWorkload(commit Commit, m Manifest, snap Snapshot, coming coming, wake *time.Time) WorkloadPlan {
+func planWorkload(commit Commit, m Manifest, snap Snapshot, coming coming, pulls *pulls, wake *time.Time) WorkloadPlan {
 	plan := WorkloadPlan{Ref: m.Named(), Origin: m.Origin, Host: m.Ref.String()}
 	if m.Hosting != nil {
 		plan.Warnings = m.Hosting.Warnings
@@ -63,7 +63,7 @@ func planWorkload(commit Commit, m Manifest, snap Snapshot, coming coming, wake 
 		return plan
 	}
 	settings, _ := SettingsOf(m) // mistakes are problems of the commit already
-	r := &rollout{commit: commit, manifest: m, settings: settings, live: live, proof: proof, now: snap.Now, want: templateOf(proof.Object.Object)}
+	r := &rollout{commit: commit, manifest: m, settings: settings, live: live, proof: proof, now: snap.Now, want: templateOf(proof.Object.Object), pulls: pulls}
 	r.scaler = snap.Autoscalers[m.Ref]
 	r.minReady = time.Duration(numberAt(proof.Object.Object, 0, "spec", "minReadySeconds")) * time.Second
 	if m.Kind == "Pod" {
@@ -90,7 +90,6 @@ func planWorkload(commit Commit, m Manifest, snap Snapshot, coming coming, wake 
 	r.schedule(h, newDisruptions(snap.Disruptions[m.Namespace], r.cases))
 	plan.Host = h.String()
 	plan.Steps = r.steps(h, snap)
-	plan.Cleanup = r.cleanup
 	r.report(&plan, wake)
 	return plan
 }

@@ -151,9 +151,9 @@ func (c *caches) owned(at place, owner types.UID) []*sighting {
 	return c.indexed(at, ownerIndex, string(owner))
 }
 
-// pulls gives the pods that bring a workload's images to nodes.
-func (c *caches) pulls(namespace string, workload types.UID) []*sighting {
-	return c.indexed(place{podResource, namespace}, pullIndex, string(workload))
+// pulls gives the pods of a namespace that bring images to nodes.
+func (c *caches) pulls(namespace string) []*sighting {
+	return c.indexed(place{podResource, namespace}, pullIndex, pullIndex)
 }
 
 // all gives every object of a place.

@@ -110,19 +110,15 @@ func roomOf(node *corev1.Node) corev1.ResourceList {
 	return room
 }
 
-// pullIndex finds the pods that only bring images to nodes, by their workload.
+// pullIndex finds the pods that only bring images to nodes.
 const pullIndex = "pull"
 
 func indexByPull(stored any) ([]string, error) {
 	seen := stored.(*sighting)
-	if seen.pod == nil {
+	if seen.pod == nil || planner.PulledFor(seen.pod) == "" {
 		return nil, nil
 	}
-	workload := planner.PulledFor(seen.pod)
-	if workload == "" {
-		return nil, nil
-	}
-	return []string{string(workload)}, nil
+	return []string{pullIndex}, nil
 }
 
 // ownerIndex finds objects by their controller, and a pod without one by itself.

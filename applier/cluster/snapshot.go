@@ -123,7 +123,10 @@ func (c *Client) gather(targets []target, snapshot planner.Snapshot) planner.Sna
 		snapshot.Proofs[t.manifest.Ref] = answer.proof
 		names[named{t.place(), t.manifest.Name}] = t.served
 		if t.isWorkload() {
-			places[place{budgets, t.manifest.Namespace}] = true
+			if budgetsHere := (place{budgets, t.manifest.Namespace}); !places[budgetsHere] {
+				places[budgetsHere] = true
+				snapshot.Pulls = append(snapshot.Pulls, c.gatherPulls(names, t.manifest.Namespace)...)
+			}
 			c.gatherNamesakes(snapshot, t, names)
 		}
 		if t.live == nil || answer.vanished {
@@ -132,14 +135,22 @@ func (c *Client) gather(targets []target, snapshot planner.Snapshot) planner.Sna
 		snapshot.Live[t.manifest.Ref] = liveOf(t, answer)
 		if t.isWorkload() {
 			c.gatherOwned(snapshot, owners, t.manifest.Namespace, t.live.GetUID())
-			for _, pull := range c.caches.pulls(t.manifest.Namespace, t.live.GetUID()) {
-				snapshot.Pulls = append(snapshot.Pulls, pull.pod)
-			}
 		}
 	}
 	c.changes.ringAt(c.proofs.keepOnly(targets))
 	c.changes.end(names, owners, places)
 	return snapshot
+}
+
+// gatherPulls gives the pods of a namespace that bring images to nodes. Whoever
+// made them, workloads may wait for them.
+func (c *Client) gatherPulls(names map[named]bool, namespace string) []*corev1.Pod {
+	var pods []*corev1.Pod
+	for _, pull := range c.caches.pulls(namespace) {
+		pods = append(pods, pull.pod)
+		names[named{place{podResource, namespace}, pull.GetName()}] = true
+	}
+	return pods
 }
 
 // gatherOwned adds what a workload owns, and what its ReplicaSets own.
