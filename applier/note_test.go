@@ -237,3 +237,27 @@ func TestAGivenUpActionIsAProblemOfTheNote(t *testing.T) {
 		t.Errorf("problems are %q; want one, cut to %d bytes", problems, maxText)
 	}
 }
+
+func TestTheNoteTellsWhatOnlyALaterRoundFoundOut(t *testing.T) {
+	s := newStory(commit)
+	image := planner.Reason{Rule: "image", Text: "restarts"}
+	for _, reasons := range [][]planner.Reason{{image}, {image, {Rule: "not-pulled", Text: "quota"}}, {{Rule: "not-pulled", Text: "quota again"}}} {
+		w := planner.WorkloadPlan{Ref: ref("Deployment", "web"), Verdict: planner.Restart, Reasons: reasons}
+		s.add(Outcome{Plan: planner.Plan{Workloads: []planner.WorkloadPlan{w}}}, newRetries())
+	}
+	want := []NoteReason{{Rule: "image", Text: "restarts"}, {Rule: "not-pulled", Text: "quota"}}
+	if diff := cmp.Diff(want, s.note(planner.Settled).Workloads[0].Reasons); diff != "" {
+		t.Errorf("reasons differ (-want +got):\n%s", diff)
+	}
+}
+
+func TestNobodyIsWokenForWhatHasNothingLeftToDo(t *testing.T) {
+	r := newRetries()
+	r.note([]Result{{Unit: ref("Deployment", "web"), Status: Refused, Err: errors.New("exceeded quota")}})
+	if r.next(web(planner.Progressing, step("pull"))).IsZero() {
+		t.Error("a refused action that is still wanted is never due")
+	}
+	if due := r.next(web(planner.Failed)); !due.IsZero() {
+		t.Errorf("a workload without steps is due at %s, want never", due)
+	}
+}

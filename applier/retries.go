@@ -83,11 +83,11 @@ func (r *retries) givenUp(ref planner.Ref) error {
 	return nil
 }
 
-// next is when the first of the units is due; zero: none is.
-func (r *retries) next() time.Time {
+// next is when the first of the units that still have something to do is due; zero: none is.
+func (r *retries) next(plan planner.Plan) time.Time {
 	var next time.Time
-	for _, unit := range r.units {
-		if unit.failures < maxTries {
+	for _, part := range partsOf(plan) {
+		if unit, found := r.units[part.ref]; found && part.steps > 0 && unit.failures < maxTries {
 			next = earliest(next, unit.due)
 		}
 	}

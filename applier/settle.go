@@ -178,7 +178,7 @@ func partsOf(plan planner.Plan) []part {
 
 // wake is when the next round is due though nothing changed; zero: never.
 func (s *settling) wake(outcome Outcome) time.Time {
-	wake := earliest(outcome.Plan.Wake, earliest(s.retries.next(), s.applier.repeats.next(outcome.Plan)))
+	wake := earliest(outcome.Plan.Wake, earliest(s.retries.next(outcome.Plan), s.applier.repeats.next(outcome.Plan)))
 	if !s.idle.IsZero() {
 		wake = earliest(wake, s.idle.Add(s.applier.patience()))
 	}

@@ -71,6 +71,8 @@ func (w *workloadStory) add(plan planner.WorkloadPlan) {
 	w.created = w.created || plan.Create
 	if plan.Verdict > w.verdict {
 		w.verdict, w.reasons = plan.Verdict, plan.Reasons
+	} else if plan.Verdict == w.verdict {
+		w.reasons = withNewRules(w.reasons, plan.Reasons)
 	}
 	for _, name := range plan.Containers {
 		if !slices.Contains(w.containers, name) {
@@ -82,6 +84,17 @@ func (w *workloadStory) add(plan planner.WorkloadPlan) {
 			w.pods[pod.UID] = max(w.pods[pod.UID], pod.Verb)
 		}
 	}
+}
+
+// withNewRules adds what only a later round has found out. What a rule has said
+// already, of the first pods, goes for the others.
+func withNewRules(told, reasons []planner.Reason) []planner.Reason {
+	for _, reason := range reasons {
+		if !slices.ContainsFunc(told, func(one planner.Reason) bool { return one.Rule == reason.Rule }) {
+			told = append(slices.Clone(told), reason)
+		}
+	}
+	return told
 }
 
 // note tells the story so far, as one that ends in state.

@@ -209,7 +209,7 @@ func decideDecision(t *testing.T, c decisionCase) Plan {
 			special(snap.Pods[owner][i], c)
 		}
 	}
-	return Decide(Commit{ID: "c2", Manifests: []Manifest{to}, Policy: Policy{NoPull: true}}, snap)
+	return Decide(Commit{ID: "c2", Manifests: []Manifest{to}, Policy: Policy{Pull: PullNever}}, snap)
 }
 
 func caseManifest(c decisionCase, template map[string]any) Manifest {

@@ -224,7 +224,7 @@ func decideCount(t *testing.T, c rolloutCase) WorkloadPlan {
 			}
 		}
 	}
-	return Decide(Commit{ID: "c2", Manifests: []Manifest{to}, Policy: Policy{NoPull: true}}, snap).Workloads[0]
+	return Decide(Commit{ID: "c2", Manifests: []Manifest{to}, Policy: Policy{Pull: PullNever}}, snap).Workloads[0]
 }
 
 func listAt(m map[string]any, key string) []any {

@@ -226,7 +226,7 @@ func TestAMissingImageStopsNothingWhereItIsPulledFirst(t *testing.T) {
 func TestAMissingImageBreaksOnePodWithoutThePull(t *testing.T) {
 	onEachHost(t, func(t *testing.T, s *story) {
 		before := s.uids()
-		s.noPull = true
+		s.pull = PullNever
 		s.change(image(0, "app:missing"))
 		s.settle(Failed)
 		if got := s.updatedPods("app:missing"); got != 1 {

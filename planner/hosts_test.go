@@ -238,7 +238,7 @@ func TestLostPodsComeBackWithTheWantedTemplate(t *testing.T) {
 func TestRevertBeforeTheKubeletActsAwaitsNoRestart(t *testing.T) {
 	onEachHost(t, func(t *testing.T, s *story) {
 		before := s.uids()
-		s.noPull = true
+		s.pull = PullNever
 		s.change(image(0, "app:v2"))
 		for range 6 {
 			s.tickControllers()

@@ -23,7 +23,7 @@ func TestABrokenPodThatMustBeMadeAnewKeepsNobodyWaiting(t *testing.T) {
 	for _, kind := range []string{"Deployment", "StatefulSet", "DaemonSet", "ReplicaSet"} {
 		t.Run(kind, func(t *testing.T) {
 			s := newStory(t, workload(t, kind))
-			s.noPull = true
+			s.pull = PullNever
 			s.settle(Settled)
 			s.room = 1
 			s.change(image(0, "app:missing"))

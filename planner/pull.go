@@ -1,10 +1,10 @@
 package planner
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -25,16 +25,22 @@ const maxPulls = 10
 // them. Whoever needs a pod that is not there asks for it; the first to be carried
 // out makes it, for all. It is its maker's to remove, once nobody needs it.
 type pulls struct {
-	there  map[Ref]*corev1.Pod
-	needed map[Ref]bool
-	makers map[Ref]types.UID // workloads that have said what they need
+	there   map[Ref]*corev1.Pod
+	refused map[Ref]string // by what such pods have in common on any node: why the server takes none
+	needed  map[Ref]bool
+	makers  map[Ref]types.UID // workloads that have said what they need
 }
 
 func newPulls(snap Snapshot) *pulls {
-	p := &pulls{there: map[Ref]*corev1.Pod{}, needed: map[Ref]bool{}, makers: map[Ref]types.UID{}}
+	p := &pulls{there: map[Ref]*corev1.Pod{}, refused: map[Ref]string{}, needed: map[Ref]bool{}, makers: map[Ref]types.UID{}}
 	for _, pod := range snap.Pulls {
 		if PulledFor(pod) != "" && pod.DeletionTimestamp == nil {
 			p.there[podRef(pod)] = pod
+		}
+	}
+	for _, ref := range inNameOrder(snap.Refused) {
+		if ref.Kind == "Pod" && strings.HasPrefix(ref.Name, pullPrefix) {
+			p.refused[onAnyNode(ref)] = snap.Refused[ref]
 		}
 	}
 	return p
@@ -56,7 +62,7 @@ func (p *pulls) madeBy(workload types.UID) (made, unfinished int) {
 
 // tidy adds to each workload's plan the removal of what it made and nobody needs.
 func (p *pulls) tidy(plan *Plan) {
-	inOrder := slices.SortedFunc(maps.Keys(p.there), func(a, b Ref) int { return cmp.Compare(a.String(), b.String()) })
+	inOrder := inNameOrder(p.there)
 	for i := range plan.Workloads {
 		w := &plan.Workloads[i]
 		maker, looked := p.makers[w.Ref]
@@ -89,6 +95,10 @@ func (w *WorkloadPlan) add(step Step) {
 	}
 }
 
+func inNameOrder[V any](refs map[Ref]V) []Ref {
+	return slices.SortedFunc(maps.Keys(refs), func(a, b Ref) int { return strings.Compare(a.String(), b.String()) })
+}
+
 // pullImages finds for each pod that is to restart whether its new images are on
 // its node. Pods that lack one wait; the step brings it there, also for pods of
 // later turns.
@@ -97,7 +107,7 @@ func (r *rollout) pullImages(snap Snapshot) Step {
 		return nil // its pulls are that one's as well
 	}
 	r.pulls.makers[r.manifest.Named()] = r.uid()
-	if r.commit.Policy.NoPull {
+	if r.commit.Policy.Pull == PullNever {
 		return nil
 	}
 	made, pulling := r.pulls.madeBy(r.uid())
@@ -110,6 +120,10 @@ func (r *rollout) pullImages(snap Snapshot) Step {
 			pod, isThere := r.pulls.there[ref]
 			r.pulls.needed[ref] = true // also as a proof, until the pods there have it
 			if snap.Images[node][canonical(image)] || r.runsOn(node, image) || pulled(pod) {
+				continue
+			}
+			if text := r.pulls.refused[onAnyNode(ref)]; text != "" && !isThere {
+				r.notPulled(c, image, text)
 				continue
 			}
 			c.pulling = fmt.Sprintf("image %s is pulled to node %s", image, node)
@@ -126,6 +140,18 @@ func (r *rollout) pullImages(snap Snapshot) Step {
 		}
 	}
 	return step
+}
+
+// notPulled: the server takes no pod that brings the image to a node. Whether the
+// pods there go without is for the person who runs situ to say.
+func (r *rollout) notPulled(c *podCase, image, text string) {
+	text = "image " + image + " cannot be pulled ahead of the restart: " + text
+	if r.commit.Policy.Pull == PullIfAllowed {
+		c.reasons = append(c.reasons, Reason{Rule: "not-pulled", Text: text})
+		return
+	}
+	c.pulling = clip(text)
+	r.stopped = "pod " + c.pod.Name + ": " + c.pulling
 }
 
 // restartingByTurn are the pods that are to restart, in the order of their turns.

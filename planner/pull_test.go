@@ -130,6 +130,39 @@ func TestAnotherSourcesPullIsUsedAndLeftAlone(t *testing.T) {
 	}
 }
 
+// Where the server takes no pod that pulls, on whatever node, none is asked for
+// again: nothing is stopped, or the pods go without, as the person who runs situ
+// wants it. Both tell the server's words.
+func TestARefusedPullStopsTheRolloutOrIsGoneWithout(t *testing.T) {
+	from, to := manyContainers(t, 1, "v1"), manyContainers(t, 1, "v2")
+	snap := Assume([]Manifest{from}, []Manifest{to})
+	snap.Now, snap.Images = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC), nil
+	asked := namedActions(Decide(Commit{ID: "c2", Manifests: []Manifest{to}}, snap), 0, "pull")[0].Ref
+	asked.Name = onAnyNode(asked).Name + "-other"
+	snap.Refused = map[Ref]string{asked: "exceeded quota: few"}
+	for _, tt := range []struct {
+		policy PullPolicy
+		state  State
+		told   bool
+	}{
+		{"", Failed, true},
+		{PullAlways, Failed, true},
+		{PullIfAllowed, Progressing, true},
+		{PullNever, Progressing, false},
+	} {
+		t.Run(string(tt.policy), func(t *testing.T) {
+			plan := Decide(Commit{ID: "c2", Manifests: []Manifest{to}, Policy: Policy{Pull: tt.policy}}, snap)
+			w := plan.Workloads[0]
+			if w.State != tt.state || len(w.Steps) > 0 != (tt.state == Progressing) || len(namedActions(plan, 0, "pull")) > 0 {
+				t.Errorf("%s: %s with %d steps, want %s", w.State, w.Text, len(w.Steps), tt.state)
+			}
+			if told := strings.Contains(planText(t, plan), "exceeded quota: few"); told != tt.told {
+				t.Errorf("the plan tells the refusal: %t, want %t", told, tt.told)
+			}
+		})
+	}
+}
+
 // namedActions are the actions of that name in the plan of the i-th workload.
 func namedActions(plan Plan, i int, name string) []Action {
 	var found []Action

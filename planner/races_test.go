@@ -16,7 +16,7 @@ func onEachRace(t *testing.T, tell func(s *story, random *rand.Rand), edits ...e
 		for seed := range *races {
 			t.Run(fmt.Sprintf("%s/%d", kind, seed), func(t *testing.T) {
 				s := newStory(t, workload(t, kind), edits...)
-				s.noPull = seed%2 == 0
+				s.pull = []PullPolicy{PullNever, PullAlways, PullIfAllowed}[seed%3]
 				s.settle(Settled)
 				tell(s, rand.New(rand.NewPCG(seed, 7)))
 			})

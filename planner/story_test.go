@@ -24,7 +24,7 @@ type story struct {
 	commits   int
 	commit    Commit
 	plan      Plan
-	noPull    bool
+	pull      PullPolicy
 	decisions int
 	room      int      // pods that may be unavailable; negative: this story does not say
 	meddled   bool     // somebody else has written on pods
@@ -39,7 +39,7 @@ func newStory(t testing.TB, m Manifest, edits ...edit) *story {
 
 func (s *story) push(m Manifest) {
 	s.commits++
-	s.commit = Commit{ID: fmt.Sprintf("c%d", s.commits), Manifests: []Manifest{m}, Policy: Policy{NoPull: s.noPull}}
+	s.commit = Commit{ID: fmt.Sprintf("c%d", s.commits), Manifests: []Manifest{m}, Policy: Policy{Pull: s.pull}}
 }
 
 // change commits edits of what is wanted now.

@@ -99,9 +99,20 @@ type Commit struct {
 
 // Policy is what the person who runs situ decided for all workloads.
 type Policy struct {
-	NoPull   bool     // restart without having the new image on the node first
-	TakeOver []string // sources whose objects become this one's
+	Pull     PullPolicy // what comes before a restart with a new image
+	TakeOver []string   // sources whose objects become this one's
 }
+
+// PullPolicy says whether a new image is brought to a node before the container
+// there is stopped.
+type PullPolicy string
+
+// The pull policies; none is PullAlways.
+const (
+	PullAlways    PullPolicy = "always"     // nothing is stopped before
+	PullIfAllowed PullPolicy = "if-allowed" // the same, unless the server refuses the pod that would do it
+	PullNever     PullPolicy = "never"
+)
 
 // Snapshot is what the cluster looked like at one moment. Objects are shared
 // with the caches that they came from: nobody edits them.
@@ -119,6 +130,7 @@ type Snapshot struct {
 	Allocatable map[string]corev1.ResourceList             // node -> cpu and memory for pods
 	Images      map[string]map[string]bool                 // node -> images that it has, as ImageName spells them
 	Pulls       []*corev1.Pod                              // pods that bring images to nodes, of the workloads' namespaces
+	Refused     map[Ref]string                             // objects that the server would not create a moment ago: its words
 	Pods        map[types.UID][]*corev1.Pod                // by their controller; a bare pod by its own UID
 }
 

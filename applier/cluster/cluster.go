@@ -62,6 +62,7 @@ type Client struct {
 	caches   *caches
 	proofs   *proofs
 	writes   *writes
+	refusals *refusals
 	changes  *changes
 
 	snapshotting sync.Mutex // one snapshot at a time
@@ -87,6 +88,7 @@ func New(ctx context.Context, options Options) (*Client, error) {
 		counter:   counter,
 		proofs:    newProofs(),
 		writes:    newWrites(),
+		refusals:  newRefusals(),
 		changes:   newChanges(),
 	}
 	if err := c.connect(ctx, config); err != nil {

@@ -65,6 +65,7 @@ func (c *Client) judge(verb string, action planner.Action, err error) error {
 	if errors.Is(err, ErrChanged) || apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) || gone || guardHeld(action, err) {
 		return fmt.Errorf("%s %s: %w", verb, action.Ref, ErrChanged)
 	}
+	c.refusals.note(action, err)
 	return failure(verb, action.Ref, action.Body, err)
 }
 

@@ -112,6 +112,7 @@ func (c *Client) targets(ctx context.Context, commit planner.Commit) ([]target, 
 // gather puts the snapshot together, from the caches alone.
 func (c *Client) gather(targets []target, snapshot planner.Snapshot) planner.Snapshot {
 	snapshot.Now = time.Now()
+	snapshot.Refused = c.refusals.holding(snapshot.Now)
 	snapshot.Live = make(map[planner.Ref]planner.Live, len(targets))
 	snapshot.Proofs = make(map[planner.Ref]planner.Proof, len(targets))
 	snapshot.Owned = map[types.UID][]*unstructured.Unstructured{}

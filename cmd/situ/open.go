@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"os"
 
 	"github.com/sirupsen/logrus"
@@ -9,6 +10,7 @@ import (
 
 	"situ.gitops/applier"
 	"situ.gitops/applier/cluster"
+	"situ.gitops/planner"
 	"situ.gitops/sync/gitrepo"
 	"situ.gitops/sync/poller"
 )
@@ -33,10 +35,19 @@ func (o *syncOptions) register(cmd *cobra.Command) {
 }
 
 // policyOptions say how all workloads are treated.
-type policyOptions struct{ noPull bool }
+type policyOptions struct{ pull string }
 
 func (o *policyOptions) register(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&o.noPull, "no-pull", false, "stop containers without having their new images on the nodes first")
+	cmd.Flags().StringVar(&o.pull, "pull", string(planner.PullAlways),
+		"always, if-allowed or never: have new images on the nodes before containers are stopped;\nif-allowed goes without where the server refuses the pods that pull")
+}
+
+func (o *policyOptions) pullPolicy() (planner.PullPolicy, error) {
+	switch policy := planner.PullPolicy(o.pull); policy {
+	case planner.PullAlways, planner.PullIfAllowed, planner.PullNever:
+		return policy, nil
+	}
+	return "", fmt.Errorf("--pull is %q; want always, if-allowed or never", o.pull)
 }
 
 // syncing is everything that a sync is made of, wired.
@@ -60,6 +71,10 @@ func (o *syncOptions) open(cmd *cobra.Command) (*syncing, error) {
 	if err != nil {
 		return nil, err
 	}
+	pull, err := o.policy.pullPolicy()
+	if err != nil {
+		return nil, err
+	}
 	name, err := o.cluster.named()
 	if err != nil {
 		return nil, err
@@ -72,7 +87,7 @@ func (o *syncOptions) open(cmd *cobra.Command) (*syncing, error) {
 	if err != nil {
 		return nil, errors.Join(err, repo.Close())
 	}
-	git.Policy.NoPull = o.policy.noPull
+	git.Policy.Pull = pull
 	kube, err := o.cluster.open(cmd.Context(), log)
 	if err != nil {
 		return nil, errors.Join(err, repo.Close())

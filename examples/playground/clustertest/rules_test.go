@@ -151,7 +151,7 @@ func proofOf(t *testing.T, name string) proof {
 		t.Fatal(err)
 	}
 	snapshot.Served = *override.Served
-	after.Policy.NoPull = true // images are not what this is about
+	after.Policy.Pull = planner.PullNever // images are not what this is about
 	p.plan = planner.Decide(after, snapshot).Workloads[0]
 	return p
 }
