@@ -18,7 +18,8 @@ const (
 	ReCreate          UpdateType = "ReCreate"          // as if there were no update in place
 )
 
-// Settings are what the annotations of a workload ask of its rollout.
+// Settings are what a workload asks of its rollout, by its annotations or as the
+// kind that Git has asks for it.
 type Settings struct {
 	Update         UpdateType
 	Explicit       bool          // the update type was written, not assumed
@@ -27,13 +28,29 @@ type Settings struct {
 	Grace          time.Duration // between "not ready" and the patch, for pods with the readiness gate
 	Deadline       time.Duration // an updated pod that is not available after it has failed
 	Revert         bool          // a failed update is taken back
-	Paused         bool          // no pod is updated; scaling goes on
 	Hooks          Hooks         // what pods wait for
+
+	Paused   bool     // pods stay as they are; what is missing is made from the new template
+	OnDelete bool     // as Paused: a pod is made anew when somebody deletes it
+	Priority Priority // which pods come first, before the host's own order
+	Scatter  []Scatter
+	History  *int // how many templates are remembered beyond those that pods have; nil: the host's own number
 }
 
 // DefaultSettings are those of a workload that asks for nothing.
 func DefaultSettings() Settings {
 	return Settings{Update: InPlaceIfPossible, Deadline: DefaultDeadline}
+}
+
+// keeps says why no pod is updated at all, "" if pods are.
+func (s Settings) keeps() string {
+	switch {
+	case s.Paused:
+		return keptPaused
+	case s.OnDelete:
+		return "kept until somebody deletes them"
+	}
+	return ""
 }
 
 // DefaultDeadline is a Deployment's default progressDeadlineSeconds.

@@ -1,6 +1,7 @@
 package planner
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -141,14 +142,11 @@ func (r *rollout) assess(h host, snap Snapshot) {
 		r.awaitHook(&c)
 		c.drift = r.settings.Hooks.ownDrift(c.drift)
 		if !c.current {
-			c.kept = h.keeps(pod)
-		}
-		if !c.current && r.settings.Paused {
-			c.kept = keptPaused
+			c.kept = cmp.Or(r.settings.keeps(), h.keeps(pod))
 		}
 		r.cases = append(r.cases, c)
 	}
-	r.cases = inOrder(r.cases, h.before)
+	r.cases = r.settings.scattered(inOrder(r.cases, r.settings.Priority.over(h.before)))
 	r.count(h)
 	r.refuseAll()
 	r.leaveRoom(h)
