@@ -20,6 +20,7 @@ type podCase struct {
 	resizes    bool     // through pods/resize, before the patch
 	progress   progress
 	turn       int
+	waits      bool   // it is its turn, and its host is not ready to make another in its place
 	foreign    bool   // its host's controller replaces it; situ must not
 	pulling    string // the image that it waits for, "" if it has all
 	blocked    string // who forbids its disruption

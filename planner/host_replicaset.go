@@ -6,10 +6,13 @@ import (
 
 // replicaSet carries its pods itself. Its controller never touches the pods that
 // it has when its template changes, so nothing needs to be held: the template is
-// applied, then pods are patched, or deleted in their turn.
+// applied, then pods are patched, or deleted in their turn. While a partition
+// keeps pods at an old template, it may have that one instead (aim).
 type replicaSet struct {
 	set
 	members []*corev1.Pod
+	want    Template
+	wanted  string // the revision of want
 }
 
 func newReplicaSet(r *rollout, snap Snapshot) *replicaSet {
@@ -17,7 +20,20 @@ func newReplicaSet(r *rollout, snap Snapshot) *replicaSet {
 	return &replicaSet{
 		set:     set{object: r.live.Object, records: recordsOf(snap.Owned[uid])},
 		members: active(snap.Pods[uid]),
+		want:    r.want, wanted: revision(r.want),
 	}
+}
+
+func (s *replicaSet) made(pod *corev1.Pod) made { return s.recorded(pod.Labels[LabelRevision]) }
+
+// recorded also knows the wanted template: pods may have been patched to it, though
+// the ReplicaSet never had it, before its record is seen.
+func (s *replicaSet) recorded(label string) made {
+	m := s.set.recorded(label)
+	if !m.known && label == s.wanted {
+		return made{key: label, from: map[string]any{"spec": map[string]any{"template": map[string]any(s.want)}}, known: true}
+	}
+	return m
 }
 
 func (s *replicaSet) String() string { return "replicaset/" + s.object.GetName() }
@@ -47,15 +63,25 @@ func (s *replicaSet) steps(r *rollout) []Step {
 	if r.held != "" {
 		return nil
 	}
+	aim := s.aim(r)
 	label := s.label(r)
 	patch := func(c podCase) Action {
 		return patchPod(c, r.want, map[string]any{LabelRevision: label}, r.mark(c, label))
 	}
-	var old Step
-	if !same(s.template(), r.want) && len(s.members) > 0 {
-		old = s.recordOld(r)
+	if !same(s.template(), aim.template) || !observed(s.object) {
+		r.waitForBirths()
 	}
-	return steps(old, s.applyStep(r, label), r.podStep(patch), s.forget(r, keepRecords))
+	return steps(s.remember(r, aim), s.applyStep(r, aim), r.podStep(patch), s.forget(r, r.settings.history()))
+}
+
+// waitForBirths lets pods live that serve: until the controller has seen the
+// template, what takes their place may be made from the one of before.
+func (r *rollout) waitForBirths() {
+	for i := range r.cases {
+		if c := &r.cases[i]; c.turn == 1 && c.verdict == Recreate && c.progress.available {
+			c.waits, r.waits = true, "for the ReplicaSet's controller to see its new template"
+		}
+	}
 }
 
 // label is the revision of the wanted template, as it stands or as it will be written.
@@ -66,24 +92,53 @@ func (s *replicaSet) label(r *rollout) string {
 	return revision(r.want)
 }
 
-func (s *replicaSet) applyStep(r *rollout, label string) Step {
-	base := []string{"metadata", "annotations", AnnotationBaseRevision}
-	if !r.differs([]string{"spec", "template", "metadata", "labels", LabelRevision}, base) {
+// remember records templates that the ReplicaSet does not have, or will not have any more.
+func (s *replicaSet) remember(r *rollout, aim aim) Step {
+	var step Step
+	if !same(s.template(), r.want) && len(s.members) > 0 {
+		step = s.recordOld(r)
+	}
+	if _, known := s.records[revision(r.want)]; aim.old && !known {
+		step = append(step, r.record(r.want, revision(r.want)))
+	}
+	return step
+}
+
+var (
+	labelPath = []string{"spec", "template", "metadata", "labels", LabelRevision}
+	basePath  = []string{"metadata", "annotations", AnnotationBaseRevision}
+	keptPath  = []string{"metadata", "annotations", AnnotationKeptRevision}
+)
+
+func (s *replicaSet) applyStep(r *rollout, aim aim) Step {
+	except := [][]string{labelPath, basePath, keptPath}
+	if aim.old {
+		except = append(except, []string{"spec", "template"})
+	}
+	if s.keptLabel() == aim.kept && (!aim.old || same(s.template(), aim.template)) && !r.differs(except...) {
 		return nil
 	}
 	body := r.applyBody()
-	if label != "" {
-		body = labelled(body, label)
+	text := "apply " + r.manifest.Ref.String()
+	if aim.old {
+		body = with(body, clone(map[string]any(aim.template)), "spec", "template")
+		text += ", with the template that the partition keeps"
 	}
-	if name := s.baseAfter(r); name != "" {
-		body = with(body, name, base...)
+	if aim.label != "" {
+		body = labelled(body, aim.label)
 	}
-	return Step{r.apply("apply", body, "apply "+r.manifest.Ref.String())}
+	if name := s.baseAfter(aim); name != "" {
+		body = with(body, name, basePath...)
+	}
+	if aim.kept != "" {
+		body = with(body, aim.kept, keptPath...)
+	}
+	return Step{r.apply("apply", body, text)}
 }
 
 // baseAfter is what pods without a revision label were made from, once the template has changed.
-func (s *replicaSet) baseAfter(r *rollout) string {
-	if s.base() != "" || s.revision() != "" || same(s.template(), r.want) {
+func (s *replicaSet) baseAfter(aim aim) string {
+	if s.base() != "" || s.revision() != "" || same(s.template(), aim.template) {
 		return s.base()
 	}
 	return revision(s.template())

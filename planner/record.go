@@ -93,7 +93,7 @@ func (s set) recordOld(r *rollout) Step {
 
 // forget deletes records that no pod needs, but for the newest few.
 func (s set) forget(r *rollout, keep int) Step {
-	used := map[string]bool{s.revision(): true, s.base(): true}
+	used := map[string]bool{s.revision(): true, s.base(): true, s.object.GetAnnotations()[AnnotationKeptRevision]: true, revision(r.want): true}
 	for i := range r.cases {
 		used[r.cases[i].pod.Labels[LabelRevision]] = true
 	}

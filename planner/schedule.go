@@ -15,7 +15,14 @@ func (r *rollout) count(h host) {
 	if partition == nil {
 		partition = h.partition()
 	}
+	home := false
+	if set, ok := h.(*replicaSet); ok && partition != nil && set.home(r) {
+		partition, home = nil, true
+	}
 	defer func() {
+		if home {
+			r.budget.Text += "; the partition keeps none, since the template that it keeps is wanted"
+		}
 		if away := r.unavailable(); r.budget.Room == 0 && len(away) > 0 {
 			r.budget.Text += ", used up by " + strings.Join(away, ", ")
 		}
@@ -109,6 +116,9 @@ func (r *rollout) schedule(h host, allowed *disruptions) {
 	if !h.byOrdinal() {
 		r.keepPartition()
 	}
+	if set, ok := h.(*replicaSet); ok {
+		set.bringBack(r)
+	}
 	r.native = (h.byOrdinal() || !r.keepsSome()) && r.all(Recreate)
 	r.stopped = r.firstBroken()
 	room, later := r.budget.Room, 0
@@ -148,12 +158,8 @@ func (r *rollout) keepPartition() {
 	if r.budget.Partition == 0 {
 		return
 	}
-	updatable := r.budget.Replicas - r.budget.Partition
-	for i := range r.cases {
-		if r.cases[i].current {
-			updatable--
-		}
-	}
+	current := r.current()
+	updatable := min(r.budget.Replicas-r.budget.Partition-current, len(r.cases)-current-r.budget.Partition)
 	for i := range r.cases {
 		c := &r.cases[i]
 		if c.current || c.kept != "" {

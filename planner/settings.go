@@ -53,6 +53,14 @@ func (s Settings) keeps() string {
 	return ""
 }
 
+// history is how many templates are remembered beyond those that pods have.
+func (s Settings) history() int {
+	if s.History == nil {
+		return keepRecords
+	}
+	return *s.History
+}
+
 // DefaultDeadline is a Deployment's default progressDeadlineSeconds.
 const DefaultDeadline = 10 * time.Minute
 

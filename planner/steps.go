@@ -12,7 +12,7 @@ import (
 func (r *rollout) podStep(patch func(podCase) Action) Step {
 	step := r.inPlaceStep(patch)
 	for _, c := range r.cases {
-		if c.turn == 1 && c.verdict == Recreate {
+		if c.turn == 1 && c.verdict == Recreate && !c.waits {
 			action, letGo := r.beforeDelete(c)
 			if letGo {
 				step = append(step, deletePod(c))

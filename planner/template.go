@@ -26,6 +26,7 @@ const (
 	AnnotationReverted       = Domain + "/reverted"          // on a workload whose update failed and was taken back
 	AnnotationRollout        = Domain + "/rollout"           // on a host that situ holds still for a moment
 	AnnotationBaseRevision   = Domain + "/base-revision"     // on a ReplicaSet: what its pods without LabelRevision were made from
+	AnnotationKeptRevision   = Domain + "/kept-revision"     // on a ReplicaSet: what a partition keeps pods at
 	AnnotationHosts          = Domain + "/hosts"             // on a stock object: the kind whose pods it hosts, such as apps.kruise.io/v1alpha1/CloneSet
 	AnnotationSource         = Domain + "/source"            // on what situ writes: the source that wants it
 	AnnotationState          = Domain + "/state"             // on a pod: its last update in place
