@@ -117,6 +117,7 @@ type cloneSetView struct {
 	scale   CloneSetScale
 	rolling CloneSetRolling
 	update  string   // how pods are updated, "" if it is not written
+	updates []string // what may be written
 	typeAt  []string // where that is written
 	at      []string // where the rest of the rolling update is
 }
@@ -127,19 +128,17 @@ func viewCloneSet(m planner.Manifest) cloneSetView {
 		spec := decode[CloneSetAlpha](m).Spec
 		return cloneSetView{
 			CloneSetSpec: spec.CloneSetSpec, scale: spec.ScaleStrategy.CloneSetScale, rolling: spec.UpdateStrategy.CloneSetRolling,
-			update: spec.UpdateStrategy.Type, typeAt: append(at, "type"), at: at,
+			update: spec.UpdateStrategy.Type, updates: under(podUpdates, onDelete), typeAt: under(at, "type"), at: at,
 		}
 	}
 	spec := decode[CloneSet](m).Spec
-	v := cloneSetView{
-		CloneSetSpec: spec.CloneSetSpec, scale: spec.ScaleStrategy.CloneSetScale,
-		typeAt: []string{"spec", "updateStrategy", "rollingUpdate", "podUpdatePolicy"}, at: append(at, "rollingUpdate"),
-	}
+	v := cloneSetView{CloneSetSpec: spec.CloneSetSpec, scale: spec.ScaleStrategy.CloneSetScale, at: under(at, "rollingUpdate")}
+	v.updates, v.typeAt = podUpdates, under(v.at, "podUpdatePolicy")
 	if r := spec.UpdateStrategy.RollingUpdate; r != nil {
 		v.rolling, v.update = r.CloneSetRolling, r.PodUpdatePolicy
 	}
-	if spec.UpdateStrategy.Type == onDelete {
-		v.update, v.typeAt = onDelete, append(at, "type")
+	if t := spec.UpdateStrategy.Type; t != "" && t != rollingUpdate {
+		v.update, v.updates, v.typeAt = t, []string{rollingUpdate, onDelete}, under(at, "type")
 	}
 	return v
 }

@@ -11,17 +11,17 @@ func cloneSetFields() []Field {
 			{Path: "spec.selector", Support: Works, Text: "of the ReplicaSet; it cannot change"},
 			{Path: "spec.template", Support: Works, Text: "of the pods"},
 			{Path: "spec.minReadySeconds", Support: Works, Text: "before a pod counts as available"},
-			{Path: "spec.revisionHistoryLimit", Support: Refused, Text: "not yet; remove it, situ keeps the records of 10 templates"},
-			{Path: "spec.progressDeadlineSeconds", Support: Refused, Text: "not yet; use annotation situ.gitops/deadline"},
+			{Path: "spec.revisionHistoryLimit", Support: Works, Text: "10 if it is not written; those that pods have are kept beside them"},
+			{Path: "spec.progressDeadlineSeconds", Support: Mapped, Text: "of each pod: an updated pod that is not available after it has failed, and the update stops; 600 if it is not written"},
 		},
 		cloneSetLifecycleFields(),
 		[]Field{
-			{Path: "spec.updateStrategy.type", Since: "v1alpha1", Support: Works, Text: "ReCreate if it is not written"},
-			{Path: "spec.updateStrategy.type", Since: "v1beta1", Support: Works, Text: "RollingUpdate if it is not written"},
+			{Path: "spec.updateStrategy.type", Since: "v1alpha1", Support: Works, Text: "ReCreate, if it is not written, InPlaceIfPossible, InPlaceOnly or OnDelete"},
+			{Path: "spec.updateStrategy.type", Since: "v1beta1", Support: Works, Text: "RollingUpdate, if it is not written, or OnDelete"},
 		},
 		cloneSetRollingFields("spec.updateStrategy", "v1alpha1"),
 		[]Field{
-			{Path: "spec.updateStrategy.rollingUpdate.podUpdatePolicy", Since: "v1beta1", Support: Works, Text: "ReCreate if it is not written"},
+			{Path: "spec.updateStrategy.rollingUpdate.podUpdatePolicy", Since: "v1beta1", Support: Works, Text: "ReCreate, if it is not written, InPlaceIfPossible or InPlaceOnly"},
 		},
 		cloneSetRollingFields("spec.updateStrategy.rollingUpdate", "v1beta1"),
 	)
@@ -29,15 +29,16 @@ func cloneSetFields() []Field {
 
 func cloneSetRollingFields(at, version string) []Field {
 	rows := []Field{
-		{Path: "partition", Support: Works, Text: "a share rounds up"},
+		{Path: "partition", Support: Works, Text: "how many pods stay at the old template, also when pods die and are made anew; a share rounds up. It only holds updates back: raised, it takes none back"},
 		{Path: "maxUnavailable", Support: Works, Text: "20% if it is not written; a share rounds down, and to 1 at least"},
 		cloneSetSurge,
-		{Path: "paused", Support: Refused, Text: "not yet; use annotation situ.gitops/partition: 100%"},
-		{Path: "priorityStrategy", Support: Refused, Text: "not yet; remove it"},
-		{Path: "scatterStrategy", Support: Refused, Text: "not yet; remove it"},
-		{Path: "inPlaceUpdateStrategy.gracePeriodSeconds", Support: Refused, Text: "not yet; use annotation situ.gitops/grace-period"},
+		{Path: "paused", Support: Works, Text: "no pod is updated; scaling goes on, with pods of the new template unless the partition wants old ones"},
+		{Path: "priorityStrategy.weightPriority", Support: Works, Text: "the heavier, the earlier; a pod that nothing matches weighs 0"},
+		{Path: "priorityStrategy.orderPriority", Support: Works, Text: "the higher the number at the end of the label, the earlier; a pod that has none of the labels comes last, as one without a weight does"},
+		{Path: "scatterStrategy", Support: Works, Text: "over the whole update: the places stay the same when it goes on after a pause"},
+		{Path: "inPlaceUpdateStrategy.gracePeriodSeconds", Support: Mapped, Text: "above 0, pods get the readiness gate InPlaceUpdateReady, which situ must then open on each new pod; without it, none has a gate that the template does not have. So pods are made anew once when it is first set"},
 		{Path: "inPlaceUpdateStrategy.imagePreDownloadParallelism", Support: Dropped, Text: "before a container is stopped situ has its new image brought to the node, one node after the other as the budget goes"},
-		{Path: "inPlaceUpdateStrategy.imagePreDownloadTimeoutSeconds", Support: Dropped, Text: "an image that does not come is a failed update once annotation situ.gitops/deadline is over"},
+		{Path: "inPlaceUpdateStrategy.imagePreDownloadTimeoutSeconds", Support: Dropped, Text: "an image that does not come is a failed update once annotation situ.gitops/progress-deadline is over"},
 		{Path: "inPlaceUpdateStrategy.imagePreDownloadMinUpdatedReadyPods", Support: Dropped, Text: "images are brought to a node when its pods have their turn"},
 	}
 	for i := range rows {
