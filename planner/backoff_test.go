@@ -40,7 +40,7 @@ func TestABackOffIsACrashOnlyIfSomethingCrashed(t *testing.T) {
 			pod := backsOff(tt.ended, tt.policy)
 			mark := Mark{At: patched, Restart: map[string]string{"web": "containerd://1"}, Was: map[string]string{"web": "app:v1"}}
 			pod.Annotations = map[string]string{AnnotationState: jsonText(mark)}
-			if got := brokenContainer(pod, mark); (got != "") != tt.broken {
+			if got := brokenContainer(pod, []Mark{mark}); (got != "") != tt.broken {
 				t.Errorf("brokenContainer = %q, want broken: %t", got, tt.broken)
 			}
 		})

@@ -7,6 +7,7 @@ import "time"
 func Decide(commit Commit, snap Snapshot) Plan {
 	plan := Plan{Commit: commit.ID, Problems: commit.Problems}
 	coming, pulls := comingWith(commit), newPulls(snap)
+	var sets []int // SidecarSets are planned last: what they may do depends on the others
 	for _, m := range commit.Manifests {
 		if IsFollowed(m.Ref) {
 			w := planFollowed(commit, m, snap, coming, &plan.Wake)
@@ -23,7 +24,12 @@ func Decide(commit Commit, snap Snapshot) Plan {
 		o := planObject(commit, m, snap, coming)
 		o.keepOut(commit, snap.Live[m.Ref].Object)
 		plan.Objects = append(plan.Objects, o)
+		if m.Hosting != nil && m.Hosting.Sidecars != nil {
+			sets = append(sets, len(plan.Workloads))
+			plan.Workloads = append(plan.Workloads, WorkloadPlan{Ref: m.Ref})
+		}
 	}
+	plan.planSets(commit, snap, pulls, sets)
 	pulls.tidy(&plan)
 	sortObjects(plan.Objects)
 	if plan.waitsForOthers() {
@@ -31,6 +37,17 @@ func Decide(commit Commit, snap Snapshot) Plan {
 	}
 	plan.State = plan.worst()
 	return plan
+}
+
+// planSets fills in the plans of SidecarSets, one after the other.
+func (p *Plan) planSets(commit Commit, snap Snapshot, pulls *pulls, at []int) {
+	for _, i := range at {
+		for _, m := range commit.Manifests {
+			if m.Ref == p.Workloads[i].Ref {
+				p.Workloads[i] = planSidecars(commit, m, snap, pulls, p)
+			}
+		}
+	}
 }
 
 // retryMissing is how soon a kind or namespace that was not there is looked for

@@ -15,9 +15,14 @@ type disruptions struct {
 }
 
 type disruptionBudget struct {
-	name     string
-	selector labels.Selector
-	allowed  int
+	namespace string
+	name      string
+	selector  labels.Selector
+	allowed   int
+}
+
+func (b *disruptionBudget) covers(pod *corev1.Pod) bool {
+	return b.namespace == pod.Namespace && b.selector.Matches(labels.Set(pod.Labels))
 }
 
 // newDisruptions takes the lower of what a budget's status allows and what the
@@ -31,7 +36,7 @@ func newDisruptions(budgets []*policyv1.PodDisruptionBudget, cases []podCase) *d
 		}
 		matching, available := 0, 0
 		for i := range cases {
-			if selector.Matches(labels.Set(cases[i].pod.Labels)) {
+			if cases[i].pod.Namespace == b.Namespace && selector.Matches(labels.Set(cases[i].pod.Labels)) {
 				matching++
 				if cases[i].progress.available {
 					available++
@@ -43,7 +48,7 @@ func newDisruptions(budgets []*policyv1.PodDisruptionBudget, cases []podCase) *d
 			allowed = min(allowed, max(0, available-int(b.Status.DesiredHealthy)))
 		}
 		if matching > 0 {
-			d.budgets = append(d.budgets, disruptionBudget{name: b.Name, selector: selector, allowed: allowed})
+			d.budgets = append(d.budgets, disruptionBudget{namespace: b.Namespace, name: b.Name, selector: selector, allowed: allowed})
 		}
 	}
 	return d
@@ -51,13 +56,13 @@ func newDisruptions(budgets []*policyv1.PodDisruptionBudget, cases []podCase) *d
 
 // take asks for one pod. It names the budget that refuses, "" if all agree.
 func (d *disruptions) take(pod *corev1.Pod) string {
-	for _, b := range d.budgets {
-		if b.allowed <= 0 && b.selector.Matches(labels.Set(pod.Labels)) {
+	for i := range d.budgets {
+		if b := &d.budgets[i]; b.allowed <= 0 && b.covers(pod) {
 			return "poddisruptionbudget/" + b.name + " allows no disruption now"
 		}
 	}
 	for i := range d.budgets {
-		if d.budgets[i].selector.Matches(labels.Set(pod.Labels)) {
+		if d.budgets[i].covers(pod) {
 			d.budgets[i].allowed--
 		}
 	}

@@ -24,6 +24,7 @@ type Mark struct {
 	Touched  []string            `json:"touched,omitempty"` // by the batches so far: "containers/web", "annotations/config"
 	Alias    map[string]string   `json:"alias,omitempty"`   // image that a container has for a restart -> the one that Git names
 	Owns     []string            `json:"owns,omitempty"`    // a bare pod only: labels and annotations that Git has set
+	Unready  bool                `json:"unready,omitempty"` // of a SidecarSet only: the pod was not ready before
 }
 
 func markOf(pod *corev1.Pod) Mark {
@@ -54,12 +55,13 @@ var brokenReasons = []string{
 }
 
 // progressOf asks: does every restarted container run anew, and is the pod
-// ready for as long as it must be?
+// ready for as long as it must be? What SidecarSets have restarted counts, too.
 //
 // A pod that is not available for longer than the deadline is broken as well:
 // since it became unready, or since it was last touched if that is later.
 func progressOf(pod *corev1.Pod, mark Mark, now time.Time, minReady, deadline time.Duration) progress {
-	if text := brokenContainer(pod, mark); text != "" {
+	marks := append(sidecarMarks(pod), mark)
+	if text := brokenContainer(pod, marks); text != "" {
 		return progress{broken: true, text: text}
 	}
 	since, ready := readySince(pod)
@@ -70,18 +72,21 @@ func progressOf(pod *corev1.Pod, mark Mark, now time.Time, minReady, deadline ti
 	if status, _ := gateOf(pod); hasGate(pod) && status == corev1.ConditionFalse {
 		text = "traffic is kept away while it is updated"
 	}
-	var sure time.Time
-	if name := unproven(pod, mark, now); name != "" {
-		sure = sureFrom(pod, mark, name)
-		text = fmt.Sprintf("container %s has not restarted yet", name)
+	var sure, last time.Time
+	for _, m := range marks {
+		if name := unproven(pod, m, now); name != "" {
+			sure = sureFrom(pod, m, name)
+			text = fmt.Sprintf("container %s has not restarted yet", name)
+		}
+		last = latest(last, m.At)
 	}
 	if text == "" {
-		if wait := latest(since, restartedAt(pod, mark)).Add(minReady); minReady > 0 && now.Before(wait) {
+		if wait := latest(since, restartedAt(pod, marks)).Add(minReady); minReady > 0 && now.Before(wait) {
 			return progress{text: fmt.Sprintf("ready, but not for %s yet", minReady), wake: wait}
 		}
 		return progress{available: true}
 	}
-	limit := latest(since, mark.At, pod.CreationTimestamp.Time).Add(deadline)
+	limit := latest(since, last, pod.CreationTimestamp.Time).Add(deadline)
 	if now.Before(limit) {
 		if now.Before(sure) && sure.Before(limit) {
 			limit = sure
@@ -91,14 +96,16 @@ func progressOf(pod *corev1.Pod, mark Mark, now time.Time, minReady, deadline ti
 	return progress{broken: true, text: fmt.Sprintf("%s, for longer than %s", text, deadline)}
 }
 
-// restartedAt is when the last of the containers that an update restarted came
+// restartedAt is when the last of the containers that updates restarted came
 // up. A pod that was unready for too short a moment to be seen so is not ready
 // since before that.
-func restartedAt(pod *corev1.Pod, mark Mark) time.Time {
+func restartedAt(pod *corev1.Pod, marks []Mark) time.Time {
 	var last time.Time
-	for name := range mark.Restart {
-		if status := containerStatus(pod, name); status != nil && status.State.Running != nil {
-			last = latest(last, status.State.Running.StartedAt.Time)
+	for _, mark := range marks {
+		for name := range mark.Restart {
+			if status := containerStatus(pod, name); status != nil && status.State.Running != nil {
+				last = latest(last, status.State.Running.StartedAt.Time)
+			}
 		}
 	}
 	return last
@@ -197,14 +204,14 @@ func (m *Mark) pass(container string, earlier Mark, c podCase) {
 	m.Passed[container] = passed
 }
 
-func brokenContainer(pod *corev1.Pod, mark Mark) string {
+func brokenContainer(pod *corev1.Pod, marks []Mark) string {
 	for _, list := range [][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses} {
 		for i := range list {
 			waiting := list[i].State.Waiting
 			if waiting == nil || !slices.Contains(brokenReasons, waiting.Reason) {
 				continue
 			}
-			if waiting.Reason == "CrashLoopBackOff" && (stoppedByUpdate(&list[i], mark) || stoppedByResize(pod, &list[i])) {
+			if waiting.Reason == "CrashLoopBackOff" && (stoppedByUpdate(&list[i], marks...) || stoppedByResize(pod, &list[i])) {
 				continue
 			}
 			return clip(fmt.Sprintf("container %s: %s: %s", list[i].Name, waiting.Reason, waiting.Message))
@@ -215,10 +222,12 @@ func brokenContainer(pod *corev1.Pod, mark Mark) string {
 
 // stoppedByUpdate: the kubelet also backs off before it starts a container anew
 // that an update has stopped. That is no crash: what ended is the old container.
-func stoppedByUpdate(status *corev1.ContainerStatus, mark Mark) bool {
+func stoppedByUpdate(status *corev1.ContainerStatus, marks ...Mark) bool {
 	ended := status.LastTerminationState.Terminated
-	before, restarts := mark.Restart[status.Name]
-	return restarts && ended != nil && (ended.ContainerID == before || !ended.StartedAt.After(mark.At))
+	return slices.ContainsFunc(marks, func(mark Mark) bool {
+		before, restarts := mark.Restart[status.Name]
+		return restarts && ended != nil && (ended.ContainerID == before || !ended.StartedAt.After(mark.At))
+	})
 }
 
 // stoppedByResize: no mark tells of a resize that restarts a container. One that

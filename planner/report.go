@@ -112,7 +112,7 @@ func (r *rollout) state(acting bool) (State, string) {
 func (r *rollout) backsOff() bool {
 	return slices.ContainsFunc(r.cases, func(c podCase) bool {
 		return slices.ContainsFunc(c.pod.Status.ContainerStatuses, func(status corev1.ContainerStatus) bool {
-			return status.State.Waiting != nil && (stoppedByUpdate(&status, c.mark) || stoppedByResize(c.pod, &status))
+			return status.State.Waiting != nil && (stoppedByUpdate(&status, append(sidecarMarks(c.pod), c.mark)...) || stoppedByResize(c.pod, &status))
 		})
 	})
 }

@@ -62,9 +62,10 @@ type Manifest struct {
 // Hosting is a workload of a kind that the cluster does not serve. The object of
 // its manifest is the stock object that hosts its pods.
 type Hosting struct {
-	Ref      Ref      // as Git names it
-	Settings Settings // what it asks of its rollout
-	Warnings []string // what it asks for and does not get, and what to do instead
+	Ref      Ref       // as Git names it
+	Settings Settings  // what it asks of its rollout
+	Warnings []string  // what it asks for and does not get, and what to do instead
+	Sidecars *Sidecars // of a SidecarSet's policy, else nil
 }
 
 // Named is the object as Git names it, and as people are told of it.
@@ -132,6 +133,7 @@ type Snapshot struct {
 	Pulls       []*corev1.Pod                              // pods that bring images to nodes, of the workloads' namespaces
 	Refused     map[Ref]string                             // objects that the server would not create a moment ago: its words
 	Pods        map[types.UID][]*corev1.Pod                // by their controller; a bare pod by its own UID
+	Matched     map[Ref][]*corev1.Pod                      // by the policy of a SidecarSet: pods that match it
 }
 
 // Served is what the API server can do beyond what every version can.

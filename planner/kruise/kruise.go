@@ -38,7 +38,7 @@ type kind struct {
 }
 
 // kinds are those that situ hosts, in the order of the table.
-func kinds() []kind { return []kind{cloneSet, statefulSet, daemonSet} }
+func kinds() []kind { return []kind{cloneSet, statefulSet, daemonSet, sidecarSet} }
 
 func lookup(ref planner.Ref) (kind, bool) {
 	for _, k := range kinds() {

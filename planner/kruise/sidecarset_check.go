@@ -1,0 +1,130 @@
+package kruise
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"situ.gitops/planner"
+)
+
+// The annotation on a pod holds the name of the set in its own name.
+const longestSetName = validation.LabelValueMaxLength - len("sidecarset.")
+
+// canaryOf is the label or annotation that makes a set the canary of another one.
+const canaryOf = "apps.kruise.io/sidecarset-base"
+
+func checkSidecarSet(m planner.Manifest) []Mistake {
+	v := viewSidecarSet(m)
+	var mistakes []Mistake
+	say := func(text string, path ...string) { mistakes = append(mistakes, Mistake{Path: path, Text: text}) }
+	if len(m.Name) > longestSetName {
+		say(fmt.Sprintf("is longer than %d characters; want a shorter one, it becomes part of an annotation of pods", longestSetName), "metadata", "name")
+	}
+	if mapAt(m.Object, "metadata", "annotations")[canaryOf] != nil || mapAt(m.Object, "metadata", "labels")[canaryOf] != nil {
+		say(canaryOf+" is not supported: use updateStrategy.partition or updateStrategy.selector of the set itself", "metadata")
+	}
+	for _, key := range []string{planner.AnnotationUpdate, planner.AnnotationGrace, planner.AnnotationOnFailure} {
+		if mapAt(m.Object, "metadata", "annotations")[key] != nil {
+			say(key+" means nothing for a SidecarSet, whose images always come in place; remove it", "metadata", "annotations")
+		}
+	}
+	mistakes = append(mistakes, badSelection(v)...)
+	mistakes = append(mistakes, badUpdate(v)...)
+	seen := map[string]bool{}
+	if len(v.Containers)+len(v.InitContainers)+len(v.PatchPodMetadata) == 0 {
+		say("is missing or empty; want a container, or patchPodMetadata", "spec", "containers")
+	}
+	for i := range v.InitContainers {
+		mistakes = append(mistakes, badSidecar(&v.InitContainers[i], seen, "spec", "initContainers["+strconv.Itoa(i)+"]")...)
+	}
+	for i := range v.Containers {
+		mistakes = append(mistakes, badSidecar(&v.Containers[i], seen, "spec", "containers["+strconv.Itoa(i)+"]")...)
+	}
+	for i, patch := range v.PatchPodMetadata {
+		at := []string{"spec", "patchPodMetadata[" + strconv.Itoa(i) + "]"}
+		if patch.PatchPolicy == "MergePatchJson" {
+			say("MergePatchJson is not supported: write the whole value, with Overwrite", append(at, "patchPolicy")...)
+			continue
+		}
+		mistakes = append(mistakes, oneOf(patch.PatchPolicy, append(at, "patchPolicy"), "Retain", "Overwrite")...)
+		for _, key := range slices.Sorted(maps.Keys(patch.Annotations)) {
+			if strings.HasPrefix(key, planner.Domain+"/") {
+				say("is written by situ itself; remove it", append(at, "annotations", key)...)
+			}
+		}
+	}
+	return mistakes
+}
+
+// badSelection finds a set that would match every pod, and selectors that select nothing.
+func badSelection(v sidecarView) []Mistake {
+	var mistakes []Mistake
+	if selecting(v.Selector) == nil {
+		mistakes = append(mistakes, Mistake{Path: []string{"spec", "selector"}, Text: "is missing or empty; want matchLabels or matchExpressions of the pods"})
+	}
+	if len(v.named) > 0 && v.chosen != nil {
+		mistakes = append(mistakes, Mistake{Path: v.at, Text: "names namespaces and selects them by label; keep one of the two"})
+	}
+	for _, s := range []struct {
+		selector *metav1.LabelSelector
+		path     []string
+	}{
+		{v.Selector, []string{"spec", "selector"}}, {v.chosen, v.at}, {v.UpdateStrategy.Selector, []string{"spec", "updateStrategy", "selector"}},
+	} {
+		if _, err := metav1.LabelSelectorAsSelector(s.selector); err != nil {
+			mistakes = append(mistakes, Mistake{Path: s.path, Text: "is no selector: " + err.Error() + "; mend it"})
+		}
+	}
+	return mistakes
+}
+
+func badUpdate(v sidecarView) []Mistake {
+	u, at := v.UpdateStrategy, []string{"spec", "updateStrategy"}
+	mistakes := oneOf(u.Type, append(at, "type"), "RollingUpdate", "NotUpdate")
+	mistakes = append(mistakes, badAmount(u.Partition, append(at, "partition")...)...)
+	mistakes = append(mistakes, badAmount(u.MaxUnavailable, append(at, "maxUnavailable")...)...)
+	if u.Selector != nil && u.Partition != nil && u.Partition.String() != "0" && u.Partition.String() != "0%" {
+		mistakes = append(mistakes, Mistake{Path: append(at, "partition"), Text: "does not go with a selector of pods to update; keep one of the two"})
+	}
+	return mistakes
+}
+
+func badSidecar(c *SidecarContainer, seen map[string]bool, at ...string) []Mistake {
+	var mistakes []Mistake
+	say := func(text string, path ...string) {
+		mistakes = append(mistakes, Mistake{Path: append(slices.Clip(at), path...), Text: text})
+	}
+	switch {
+	case len(validation.IsDNS1123Label(c.Name)) > 0:
+		say("is no name of a container; want lower case letters, digits and dashes", "name")
+	case seen[c.Name]:
+		say("is the name of another container; give each its own", "name")
+	}
+	seen[c.Name] = true
+	if c.Image == "" {
+		say("is missing; want a reference such as registry.example/app:v1", "image")
+	}
+	if c.UpgradeStrategy.UpgradeType == "HotUpgrade" {
+		say("is HotUpgrade, which is not supported: two containers that take turns; use ColdUpgrade, which restarts the container in place", "upgradeStrategy", "upgradeType")
+	} else {
+		mistakes = append(mistakes, oneOf(c.UpgradeStrategy.UpgradeType, append(slices.Clip(at), "upgradeStrategy", "upgradeType"), "ColdUpgrade", "HotUpgrade")...)
+	}
+	mistakes = append(mistakes, oneOf(c.PodInjectPolicy, append(slices.Clip(at), "podInjectPolicy"), beforeApp, afterApp)...)
+	mistakes = append(mistakes, oneOf(c.ShareVolumePolicy.Type, append(slices.Clip(at), "shareVolumePolicy", "type"), "enabled", "disabled")...)
+	for i, env := range c.TransferEnv {
+		path := "transferEnv[" + strconv.Itoa(i) + "]"
+		if env.SourceContainerName == "" && nameField(env) == "" {
+			say("names no container; want sourceContainerName, or a label or annotation of the pod in sourceContainerNameFrom.fieldRef", path)
+		}
+		if len(namesOf(env)) == 0 {
+			say("names no env; want envName or envNames", path)
+		}
+	}
+	return mistakes
+}

@@ -1,0 +1,232 @@
+package planner
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// A SidecarSet has no pods of its own: it gives containers to those of other
+// workloads. Its policy and the binding are objects of the plan. What is planned
+// here are the running pods that have its containers:
+//
+//	a new image           in place, within the set's own budget; readiness gates
+//	                      and grace periods are the pod's workload's, not the set's
+//	any other change      when the pod is made anew; an image of the same container
+//	                      waits with it
+//	no containers yet     when the pod is made anew; the plan names these pods
+//
+// No pod is ever recreated for a SidecarSet.
+//
+// Its pods may be on their way through another update of the same commit. That one
+// goes first: the set touches no pod that its workload is about to touch, and none
+// that is available while its workload still has pods to update, so that the two
+// never make more pods unavailable than one of them may. What the set has restarted
+// counts as unavailable for the workload, too, from the moment of the patch.
+
+// elsewhere is what the rest of the plan does to a pod.
+type elsewhere struct {
+	by   string // the workload
+	soon bool   // it touches this very pod
+	busy bool   // or others of its pods
+}
+
+// elsewhereIn tells for each pod of a plan what its workload is about to do.
+func elsewhereIn(plans []WorkloadPlan) map[types.UID]elsewhere {
+	found := map[types.UID]elsewhere{}
+	for i := range plans {
+		pending := slices.ContainsFunc(plans[i].Pods, func(p PodPlan) bool { return p.Turn > 0 })
+		for _, pod := range plans[i].Pods {
+			if pending {
+				found[pod.UID] = elsewhere{by: plans[i].Ref.String(), soon: pod.Turn > 0, busy: true}
+			}
+		}
+	}
+	return found
+}
+
+// sidecarSet is the host of a set's containers: the pods that have them.
+type sidecarSet struct {
+	*Sidecars
+	injected []*corev1.Pod
+	missing  []*corev1.Pod // that match and do not have them
+	at       map[types.UID]elsewhere
+}
+
+func (s *sidecarSet) String() string                     { return "mutatingadmissionpolicy/" + s.Set }
+func (s *sidecarSet) replicas() int                      { return len(s.injected) }
+func (s *sidecarSet) pods() []*corev1.Pod                { return s.injected }
+func (s *sidecarSet) leaving() int                       { return 0 }
+func (s *sidecarSet) made(*corev1.Pod) made              { return made{} }
+func (s *sidecarSet) recorded(string) made               { return made{} }
+func (s *sidecarSet) before(a, b *podCase) bool          { return youngestFirst(a, b) }
+func (s *sidecarSet) partition() *Amount                 { return nil }
+func (s *sidecarSet) byOrdinal() bool                    { return false }
+func (s *sidecarSet) maxUnavailable() *Amount            { return nil }
+func (s *sidecarSet) floor() int                         { return 1 }
+func (s *sidecarSet) surges() bool                       { return false }
+func (s *sidecarSet) steps(r *rollout) []Step            { return steps(s.patches(r)) }
+func (s *sidecarSet) keeps(pod *corev1.Pod) (why string) { return "" }
+
+func newSidecarSet(m Manifest, snap Snapshot, plans []WorkloadPlan) *sidecarSet {
+	s := &sidecarSet{Sidecars: m.Hosting.Sidecars, at: elsewhereIn(plans)}
+	for _, pod := range active(snap.Matched[m.Ref]) {
+		_, injected := s.recordOf(pod)
+		switch {
+		case PulledFor(pod) != "" || pod.Annotations[corev1.MirrorPodAnnotationKey] != "":
+		case injected || s.fromKruise(pod):
+			s.injected = append(s.injected, pod)
+		default:
+			s.missing = append(s.missing, pod)
+		}
+	}
+	slices.SortFunc(s.missing, func(a, b *corev1.Pod) int { return strings.Compare(a.Namespace+"/"+a.Name, b.Namespace+"/"+b.Name) })
+	return s
+}
+
+// planSidecars plans the running pods of a set, once the other workloads are planned.
+func planSidecars(commit Commit, m Manifest, snap Snapshot, plan *Plan) WorkloadPlan {
+	w := WorkloadPlan{Ref: m.Named(), Origin: m.Origin, Host: m.Ref.String(), Warnings: m.Hosting.Warnings}
+	live, exists := snap.Live[m.Ref]
+	proof := snap.Proofs[m.Ref]
+	if proof.Object == nil {
+		refuseWorkload(&w, proof, false)
+		return w
+	}
+	settings, _ := SettingsOf(m)
+	s := newSidecarSet(m, snap, plan.Workloads)
+	r := &rollout{commit: commit, manifest: m, settings: settings, live: live, proof: proof, now: snap.Now, want: s.Template}
+	w.Host, w.Create = s.String(), !exists
+	if exists {
+		r.assessSidecars(s)
+		r.schedule(s, newDisruptions(allBudgets(snap.Disruptions), r.cases))
+		s.yield(r)
+		w.Steps = r.sidecarSteps(s, snap)
+		w.Cleanup = r.cleanup
+	} else {
+		r.waits = "its policy comes first"
+	}
+	r.report(&w, &plan.Wake)
+	s.report(&w)
+	return w
+}
+
+func allBudgets(of map[string][]*policyv1.PodDisruptionBudget) []*policyv1.PodDisruptionBudget {
+	var all []*policyv1.PodDisruptionBudget
+	for _, namespace := range union(of, nil) {
+		all = append(all, of[namespace]...)
+	}
+	return all
+}
+
+// assessSidecars asks for each pod what the set's change means to it.
+func (r *rollout) assessSidecars(s *sidecarSet) {
+	away := 0
+	for _, pod := range s.injected {
+		c := s.assess(pod)
+		c.progress = s.progress(&c, r.now, r.settings.Deadline)
+		if c.progress.broken || !c.progress.available && c.mark.Version > 0 {
+			away++
+		}
+		if !c.current && c.kept == "" {
+			c.kept = s.holds(pod, r.settings)
+		}
+		r.cases = append(r.cases, c)
+	}
+	r.cases = inOrder(r.cases, s.before)
+	promise := r.settings.MaxUnavailable
+	r.budget = Count(len(s.injected), len(s.injected)-away, r.settings.Partition, promise, 1)
+}
+
+// holds says why a pod stays at its image on purpose, "" if it does not.
+func (s *sidecarSet) holds(pod *corev1.Pod, settings Settings) string {
+	switch {
+	case s.NotUpdate:
+		return "kept by update type NotUpdate"
+	case settings.Paused:
+		return keptPaused
+	case !matches(s.Among, pod.Labels):
+		return "not selected for updates"
+	}
+	return ""
+}
+
+// yield leaves pods to their workload where it is at work. A pod that is not
+// available has nothing to lose, unless it is touched itself.
+func (s *sidecarSet) yield(r *rollout) {
+	for i := range r.cases {
+		c := &r.cases[i]
+		at, known := s.at[c.pod.UID]
+		if c.turn != 1 || !known || !at.soon && !(at.busy && c.progress.available) {
+			continue
+		}
+		c.turn, c.blocked = 2, "after the update of "+at.by
+	}
+}
+
+// sidecarSteps brings images to nodes first, as for any restart.
+func (r *rollout) sidecarSteps(s *sidecarSet, snap Snapshot) []Step {
+	pull := r.pullImages(snap)
+	patches := s.patches(r)
+	if len(patches) > 0 && r.current() == 0 {
+		trial := patches[0]
+		trial.Name, trial.DryRun, trial.Text = "trial", true, "ask whether pod/"+trial.Ref.Name+" may be patched"
+		return steps(Step{trial}, patches, pull)
+	}
+	return steps(patches, pull)
+}
+
+func (s *sidecarSet) patches(r *rollout) Step {
+	var step Step
+	for _, c := range r.cases {
+		switch {
+		case c.turn != 1:
+		case c.pulling != "":
+			r.waitFor(c.pod, c.pulling)
+		default:
+			step = append(step, s.patch(r, c))
+		}
+	}
+	return step
+}
+
+// report adds the pods that do not have the containers, and says how many wait
+// for being made anew.
+func (s *sidecarSet) report(w *WorkloadPlan) {
+	later := 0
+	for _, pod := range w.Pods {
+		if pod.Text == atRecreate {
+			later++
+		}
+	}
+	var names []string
+	for _, pod := range s.missing {
+		text := "made without the containers of the set: it gets them when it is made anew"
+		w.Pods = append(w.Pods, PodPlan{Name: pod.Name, UID: pod.UID, State: Held, Text: text})
+		names = append(names, pod.Namespace+"/"+pod.Name)
+	}
+	if later > 0 {
+		w.Warnings = append(slices.Clip(w.Warnings), fmt.Sprintf("%d pods get what else changed when they are made anew", later))
+	}
+	if len(names) == 0 {
+		return
+	}
+	text := fmt.Sprintf("%d pods do not have the containers, and get them when they are made anew", len(names))
+	w.Warnings = append(slices.Clip(w.Warnings), text+": "+fewOf(names))
+	if w.State == Settled {
+		w.State, w.Text = Held, text
+	}
+}
+
+// fewOf names the first few.
+func fewOf(names []string) string {
+	const most = 5
+	if len(names) > most {
+		names = append(slices.Clip(names[:most]), "and others")
+	}
+	return strings.Join(names, ", ")
+}
