@@ -116,7 +116,7 @@ func (r *rollout) pullImages(snap Snapshot) Step {
 	for _, c := range r.restartingByTurn() {
 		node := c.pod.Spec.NodeName
 		for _, image := range newImages(*c) {
-			ref := r.pullRef(node, image)
+			ref := r.pullRef(c.pod, image)
 			pod, isThere := r.pulls.there[ref]
 			r.pulls.needed[ref] = true // also as a proof, until the pods there have it
 			if snap.Images[node][canonical(image)] || r.runsOn(node, image) || pulled(pod) {

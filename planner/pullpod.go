@@ -32,11 +32,11 @@ func PulledFor(pod *corev1.Pod) types.UID {
 	return workload
 }
 
-// pullRef names the pod that brings an image to a node. All workloads of a
+// pullRef names the pod that brings an image to a pod's node. All workloads of a
 // namespace that use the same credentials call it the same, so they share it.
-func (r *rollout) pullRef(node, image string) Ref {
+func (r *rollout) pullRef(pod *corev1.Pod, image string) Ref {
 	credentials := jsonText([]any{at(r.want, "spec", "imagePullSecrets"), at(r.want, "spec", "serviceAccountName")})
-	return Ref{APIVersion: "v1", Kind: "Pod", Namespace: r.manifest.Namespace, Name: pullPrefix + pullSum(image+"\n"+credentials) + "-" + pullSum(node)}
+	return Ref{APIVersion: "v1", Kind: "Pod", Namespace: pod.Namespace, Name: pullPrefix + pullSum(image+"\n"+credentials) + "-" + pullSum(pod.Spec.NodeName)}
 }
 
 // onAnyNode is what the pods that bring one image to several nodes have in common.

@@ -89,7 +89,7 @@ func newSidecarSet(m Manifest, snap Snapshot, plans []WorkloadPlan) *sidecarSet 
 }
 
 // planSidecars plans the running pods of a set, once the other workloads are planned.
-func planSidecars(commit Commit, m Manifest, snap Snapshot, plan *Plan) WorkloadPlan {
+func planSidecars(commit Commit, m Manifest, snap Snapshot, pulls *pulls, plan *Plan) WorkloadPlan {
 	w := WorkloadPlan{Ref: m.Named(), Origin: m.Origin, Host: m.Ref.String(), Warnings: m.Hosting.Warnings}
 	live, exists := snap.Live[m.Ref]
 	proof := snap.Proofs[m.Ref]
@@ -99,19 +99,21 @@ func planSidecars(commit Commit, m Manifest, snap Snapshot, plan *Plan) Workload
 	}
 	settings, _ := SettingsOf(m)
 	s := newSidecarSet(m, snap, plan.Workloads)
-	r := &rollout{commit: commit, manifest: m, settings: settings, live: live, proof: proof, now: snap.Now, want: s.Template}
+	r := &rollout{commit: commit, manifest: m, settings: settings, live: live, proof: proof, now: snap.Now, want: s.Template, pulls: pulls}
 	w.Host, w.Create = s.String(), !exists
 	if exists {
 		r.assessSidecars(s)
 		r.schedule(s, newDisruptions(allBudgets(snap.Disruptions), r.cases))
 		s.yield(r)
 		w.Steps = r.sidecarSteps(s, snap)
-		w.Cleanup = r.cleanup
 	} else {
 		r.waits = "its policy comes first"
 	}
 	r.report(&w, &plan.Wake)
 	s.report(&w)
+	if source := foreignSource(commit, live.Object); source != "" && !taken(commit, source) {
+		w.keepOut(commit, live.Object)
+	}
 	return w
 }
 

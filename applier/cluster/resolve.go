@@ -34,7 +34,9 @@ func (c *Client) Resolve(ctx context.Context, commit planner.Commit) (planner.Co
 		namespaced := served.namespaced
 		if !ok {
 			if namespaced, ok = coming[[2]string{manifest.APIVersion, manifest.Kind}]; !ok {
-				resolved.Problems = append(resolved.Problems, unknownKind(manifest))
+				if problem, tells := unknownKind(manifest); tells {
+					resolved.Problems = append(resolved.Problems, problem)
+				}
 				continue
 			}
 		}
@@ -66,15 +68,22 @@ func (c *Client) host(ctx context.Context, commit planner.Commit, coming map[[2]
 			all = append(all, manifest)
 			continue
 		}
-		all = append(all, kruise.Host(c.inPlace(manifest, true))...)
+		all = append(all, kruise.Host(c.inPlace(manifest, kruise.Namespaced(manifest.Ref)))...)
 	}
 	return all, nil
 }
 
-func unknownKind(manifest planner.Manifest) planner.Problem {
+// unknownKind says what to do about a kind that is not there. Of the objects that
+// host a SidecarSet, the policy tells for both.
+func unknownKind(manifest planner.Manifest) (problem planner.Problem, tells bool) {
+	if h := manifest.Hosting; h != nil {
+		return planner.Problem{Origin: manifest.Origin, Text: fmt.Sprintf(
+			"%s needs the kind %s in %s, which this cluster does not serve: use Kubernetes 1.36 or newer, or install OpenKruise",
+			h.Ref, manifest.Kind, manifest.APIVersion)}, h.Sidecars != nil
+	}
 	return planner.Problem{Origin: manifest.Origin, Text: fmt.Sprintf(
 		"the cluster has no kind %s in %s: check the spelling, or add its CustomResourceDefinition to this repository or to the cluster",
-		manifest.Kind, manifest.APIVersion)}
+		manifest.Kind, manifest.APIVersion)}, true
 }
 
 // comingKinds are those that the commit's own CustomResourceDefinitions bring,

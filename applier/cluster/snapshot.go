@@ -63,11 +63,15 @@ func (c *Client) take(ctx context.Context, commit planner.Commit) (planner.Snaps
 	if err := c.prove(ctx, targets); err != nil {
 		return planner.Snapshot{}, err
 	}
-	around, err := c.surroundings(ctx, targets)
+	matched, err := c.ensureMatched(ctx, targets)
 	if err != nil {
 		return planner.Snapshot{}, err
 	}
-	return c.gather(targets, around), nil
+	around, err := c.surroundings(ctx, targets, matched)
+	if err != nil {
+		return planner.Snapshot{}, err
+	}
+	return c.gather(targets, matched, around), nil
 }
 
 // targets finds how each manifest's kind is served, and has the caches that the
@@ -110,13 +114,14 @@ func (c *Client) targets(ctx context.Context, commit planner.Commit) ([]target, 
 }
 
 // gather puts the snapshot together, from the caches alone.
-func (c *Client) gather(targets []target, snapshot planner.Snapshot) planner.Snapshot {
+func (c *Client) gather(targets []target, matched map[planner.Ref]matched, snapshot planner.Snapshot) planner.Snapshot {
 	snapshot.Now = time.Now()
 	snapshot.Refused = c.refusals.holding(snapshot.Now)
 	snapshot.Live = make(map[planner.Ref]planner.Live, len(targets))
 	snapshot.Proofs = make(map[planner.Ref]planner.Proof, len(targets))
 	snapshot.Owned = map[types.UID][]*unstructured.Unstructured{}
 	snapshot.Pods = map[types.UID][]*corev1.Pod{}
+	snapshot.Matched = map[planner.Ref][]*corev1.Pod{}
 	snapshot.Namesakes = map[planner.Ref]planner.Namesake{}
 	names, owners, places := make(map[named]bool, len(targets)), map[types.UID]bool{}, map[place]bool{}
 	for _, t := range targets {
@@ -130,8 +135,14 @@ func (c *Client) gather(targets []target, snapshot planner.Snapshot) planner.Sna
 			}
 			c.gatherNamesakes(snapshot, t, names)
 		}
+		if t.sidecars() != nil {
+			c.addMatched(&snapshot, t, matched[t.manifest.Ref], names, places)
+		}
 		if t.live == nil || answer.vanished {
 			continue
+		}
+		if t.sidecars() != nil {
+			owners[t.live.GetUID()] = true // of pods that bring images
 		}
 		snapshot.Live[t.manifest.Ref] = liveOf(t, answer)
 		if t.isWorkload() {

@@ -19,7 +19,7 @@ const nodesRest = 10 * time.Minute
 
 // surroundings is what the plan of workloads depends on beside them: who else
 // scales them, which disruptions are allowed, and what nodes have already.
-func (c *Client) surroundings(ctx context.Context, targets []target) (planner.Snapshot, error) {
+func (c *Client) surroundings(ctx context.Context, targets []target, matched map[planner.Ref]matched) (planner.Snapshot, error) {
 	snapshot := planner.Snapshot{
 		Autoscalers: map[planner.Ref]string{},
 		Disruptions: map[string][]*policyv1.PodDisruptionBudget{},
@@ -33,6 +33,17 @@ func (c *Client) surroundings(ctx context.Context, targets []target) (planner.Sn
 		c.addAutoscalers(snapshot.Autoscalers, t.manifest.Namespace)
 		if err := c.addDisruptions(snapshot.Disruptions, t.manifest.Namespace); err != nil {
 			return planner.Snapshot{}, err
+		}
+	}
+	for _, pods := range matched {
+		for namespace := range pods {
+			if done[namespace] {
+				continue
+			}
+			done[namespace] = true
+			if err := c.addDisruptions(snapshot.Disruptions, namespace); err != nil {
+				return planner.Snapshot{}, err
+			}
 		}
 	}
 	if len(done) == 0 {

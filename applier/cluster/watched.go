@@ -63,8 +63,12 @@ func newWatched(at place, from sources, manager string, observe func(event)) *wa
 	w.informer = cache.NewSharedIndexInformerWithOptions(
 		cache.ToListWatcherWithWatchListSemantics(reporting, client), example,
 		cache.SharedIndexInformerOptions{Indexers: cache.Indexers{ownerIndex: indexByOwner, pullIndex: indexByPull}})
+	transform := newSighting(manager)
+	if at.resource == namespaceResource {
+		transform = keepingLabels(transform)
+	}
 	// Both fail only on an informer that runs already.
-	_ = w.informer.SetTransform(newSighting(manager))
+	_ = w.informer.SetTransform(transform)
 	w.handler, _ = w.informer.AddEventHandler(handlerFor(at, observe))
 	return w
 }
@@ -97,12 +101,17 @@ func (s sources) lister(at place) (*cache.ListWatch, runtime.Object, any) {
 			WatchFuncWithContext: objects.Watch,
 		}, &unstructured.Unstructured{}, s.dynamic
 	}
-	objects := s.metadata.Resource(at.resource).Namespace(at.namespace)
+	resource, selector := narrowed(at.resource)
+	objects := s.metadata.Resource(resource).Namespace(at.namespace)
 	return &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+			options.LabelSelector = selector
 			return objects.List(ctx, options)
 		},
-		WatchFuncWithContext: objects.Watch,
+		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+			options.LabelSelector = selector
+			return objects.Watch(ctx, options)
+		},
 	}, &metav1.PartialObjectMetadata{}, s.metadata
 }
 

@@ -57,6 +57,9 @@ func Is(ref planner.Ref) bool {
 	return ok
 }
 
+// Namespaced reports whether workloads of this kind live in a namespace.
+func Namespaced(ref planner.Ref) bool { return ref.Kind != sidecarSet.name }
+
 // Type is the Go type that has the fields of a kind, nil if it is not one of these.
 func Type(ref planner.Ref) reflect.Type {
 	k, ok := lookup(ref)
