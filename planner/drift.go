@@ -54,7 +54,7 @@ func writtenIn(t Template) written {
 		values := mapAt(t, "metadata", kind)
 		for _, key := range union(values, nil) {
 			path := []step{{key: "metadata"}, {key: kind}, {key: key}}
-			hidden := len(readers(asked{Change: Change{path: path}, to: t})) > 0
+			hidden := slices.ContainsFunc(containersOf(t), func(c containerSpec) bool { return reads(c, kind, key) })
 			w.metadata = append(w.metadata, writtenText{kind: kind, key: key, value: textAt(values, key), hidden: hidden, path: path})
 		}
 	}

@@ -206,10 +206,8 @@ func TestWhatIsNoDrift(t *testing.T) {
 }
 
 func TestDriftShowsNoValueThatAnEnvReads(t *testing.T) {
-	m := edited(workload(t, "StatefulSet"), func(o map[string]any) {
-		containers(o)[0].(map[string]any)["env"] = []any{map[string]any{"name": "C", "valueFrom": map[string]any{
-			"fieldRef": map[string]any{"fieldPath": "metadata.annotations['config']"}}}}
-	})
+	reads := []any{map[string]any{"name": "C", "valueFrom": map[string]any{"fieldRef": map[string]any{"fieldPath": "metadata.annotations['config']"}}}}
+	m := edited(workload(t, "StatefulSet"), set1([]any{map[string]any{"name": "setup", "image": "setup:v1", "env": reads}}, "spec", "template", "spec", "initContainers"))
 	snap := Assume([]Manifest{m}, []Manifest{m})
 	for _, pods := range snap.Pods {
 		pods[0].Annotations["config"] = "hunter2"

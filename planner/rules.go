@@ -238,22 +238,23 @@ func readers(a asked) []string {
 	if len(a.path) != 3 || a.path[0].key != "metadata" {
 		return nil
 	}
-	want := "metadata." + a.path[1].key + "['" + a.path[2].key + "']"
 	var names []string
 	for _, container := range containersOf(a.to) {
-		if container.plainInit {
-			continue
-		}
-		env, _ := container.spec["env"].([]any)
-		for _, item := range env {
-			entry, _ := item.(map[string]any)
-			if textAt(entry, "valueFrom", "fieldRef", "fieldPath") == want {
-				names = append(names, container.name)
-				break
-			}
+		if !container.plainInit && reads(container, a.path[1].key, a.path[2].key) {
+			names = append(names, container.name)
 		}
 	}
 	return names
+}
+
+// reads: an env of the container has the value of a label or annotation.
+func reads(container containerSpec, kind, key string) bool {
+	field := "metadata." + kind + "['" + key + "']"
+	env, _ := container.spec["env"].([]any)
+	return slices.ContainsFunc(env, func(item any) bool {
+		entry, _ := item.(map[string]any)
+		return textAt(entry, "valueFrom", "fieldRef", "fieldPath") == field
+	})
 }
 
 func number(v any) (int64, bool) {
