@@ -22,6 +22,7 @@ type daemonSet struct {
 	strategy  map[string]any // rollingUpdate as Git has it
 	revisions []*unstructured.Unstructured
 	members   []*corev1.Pod
+	nodes     *nodeChoice
 	hold      bool
 }
 
@@ -29,6 +30,7 @@ func newDaemonSet(r *rollout, snap Snapshot) *daemonSet {
 	d := &daemonSet{object: r.live.Object, revisions: snap.Owned[r.live.Object.GetUID()]}
 	d.strategy = mapAt(r.proof.Object.Object, "spec", "updateStrategy", "rollingUpdate")
 	d.members = active(snap.Pods[d.object.GetUID()])
+	d.nodes = chooseNodes(r, snap)
 	d.hold = d.object.GetAnnotations()[AnnotationRollout] != ""
 	return d
 }
@@ -60,7 +62,7 @@ func (d *daemonSet) before(a, b *podCase) bool {
 	return a.pod.Spec.NodeName < b.pod.Spec.NodeName
 }
 
-func (d *daemonSet) keeps(*corev1.Pod) string { return "" }
+func (d *daemonSet) keeps(pod *corev1.Pod) string { return d.nodes.keeps(pod) }
 
 func (d *daemonSet) partition() *Amount { return nil }
 
@@ -80,7 +82,7 @@ func (d *daemonSet) steps(r *rollout) []Step {
 		return nil
 	}
 	if strategyOf(r) == "OnDelete" {
-		return onDelete(r, d.applyStep(r, false), d.patch(r))
+		return onDelete(r, r.applyOnDelete(false), d.patch(r))
 	}
 	if r.native && r.restarting() {
 		return nil
@@ -88,11 +90,11 @@ func (d *daemonSet) steps(r *rollout) []Step {
 	if r.native || r.current() == len(r.cases) {
 		if d.hold && !counted(r, "updatedNumberScheduled") {
 			r.waits = "for the DaemonSet's controller to count the patched pods"
-			return steps(d.applyStep(r, true)) // it counts by its template, which a revert must bring back first
+			return steps(r.applyOnDelete(true)) // it counts by its template, which a revert must bring back first
 		}
-		return steps(d.applyStep(r, false))
+		return steps(r.applyOnDelete(false))
 	}
-	if apply := d.applyStep(r, true); apply != nil {
+	if apply := r.applyOnDelete(true); apply != nil {
 		r.waits = "for the DaemonSet's controller to see its new template"
 		return steps(apply)
 	}
@@ -120,23 +122,4 @@ func (d *daemonSet) patch(r *rollout) func(podCase) Action {
 		labels[appsv1.DeprecatedTemplateGeneration] = strconv.Itoa(n)
 	}
 	return func(c podCase) Action { return patchPod(c, r.want, labels, r.mark(c, hash)) }
-}
-
-// applyStep applies Git's text, with or without the hold, if the live object differs.
-func (d *daemonSet) applyStep(r *rollout, hold bool) Step {
-	except := [][]string{holdPath}
-	if hold {
-		except = append(except, []string{"spec", "updateStrategy"})
-	}
-	if d.hold == hold && !r.differs(except...) {
-		return nil
-	}
-	body := r.applyBody()
-	text := "apply " + r.manifest.Ref.String()
-	if hold {
-		body = with(body, map[string]any{"type": "OnDelete"}, "spec", "updateStrategy")
-		body = with(body, "in-place", holdPath...)
-		text += ", with updateStrategy OnDelete while pods are patched"
-	}
-	return Step{r.apply("apply", body, text)}
 }

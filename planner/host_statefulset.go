@@ -23,8 +23,9 @@ type statefulSet struct {
 	promise   *Amount // maxUnavailable as Git has it
 	revisions []*unstructured.Unstructured
 	members   []*corev1.Pod
-	kept      int // ordinals below it stay, by the partition
-	stays     int // the partition while nothing is patched: kept, or above all pods while updates are paused
+	kept      int  // ordinals below it stay, by the partition
+	anyOrder  bool // pods are updated in any order, and Settings.Partition is a number of them
+	stays     int  // the partition while nothing is patched: kept, or above all pods while updates are paused
 	hold      bool
 }
 
@@ -37,7 +38,9 @@ func newStatefulSet(r *rollout, snap Snapshot) *statefulSet {
 	if partition == nil {
 		partition = amountAt(r.proof.Object.Object, "spec", "updateStrategy", "rollingUpdate", "partition")
 	}
-	s.kept = resolvePartition(partition, s.replicas())
+	if s.anyOrder = r.settings.AnyOrder; !s.anyOrder {
+		s.kept = resolvePartition(partition, s.replicas())
+	}
 	s.stays = s.kept
 	if r.settings.Paused {
 		s.stays = s.top()
@@ -102,7 +105,7 @@ func (s *statefulSet) partition() *Amount {
 	return &Amount{Value: s.kept}
 }
 
-func (s *statefulSet) byOrdinal() bool { return true }
+func (s *statefulSet) byOrdinal() bool { return !s.anyOrder }
 
 func (s *statefulSet) maxUnavailable() *Amount { return s.promise }
 
@@ -116,6 +119,9 @@ func (s *statefulSet) steps(r *rollout) []Step {
 	}
 	if strategyOf(r) == "OnDelete" {
 		return onDelete(r, s.applyStep(r, -1), s.patch(r))
+	}
+	if s.anyOrder {
+		return s.stepsInAnyOrder(r)
 	}
 	if r.native && r.restarting() {
 		return nil
@@ -135,11 +141,41 @@ func (s *statefulSet) steps(r *rollout) []Step {
 		r.waits = "for the StatefulSet's controller to see the partition"
 		return steps(apply)
 	}
-	if !observed(s.object) || !s.recorded(textAt(s.object.Object, "status", "updateRevision")).known {
-		r.waits = "for the StatefulSet's controller to see its new template"
+	if !s.sees(r) {
 		return nil
 	}
 	return steps(r.inPlaceStep(s.patch(r)), s.freeStep(r))
+}
+
+// sees: the controller knows the template that pods get.
+func (s *statefulSet) sees(r *rollout) bool {
+	if !observed(s.object) || !s.recorded(textAt(s.object.Object, "status", "updateRevision")).known {
+		r.waits = "for the StatefulSet's controller to see its new template"
+		return false
+	}
+	return true
+}
+
+// stepsInAnyOrder: a wall of ordinals cannot let single pods through, and a pod
+// that is deleted below it would come back as it was. So the controller keeps off
+// until all pods are updated, as a DaemonSet's does.
+func (s *statefulSet) stepsInAnyOrder(r *rollout) []Step {
+	r.native = false
+	if r.current() == len(r.cases) {
+		if s.hold && !counted(r, "updatedReplicas") {
+			r.waits = "for the StatefulSet's controller to count the patched pods"
+			return steps(r.applyOnDelete(true))
+		}
+		return steps(r.applyOnDelete(false))
+	}
+	if apply := r.applyOnDelete(true); apply != nil {
+		r.waits = "for the StatefulSet's controller to see its new template"
+		return steps(apply)
+	}
+	if !s.sees(r) {
+		return nil
+	}
+	return steps(r.podStep(s.patch(r)))
 }
 
 // freeStep deletes broken pods that the partition lets through. A controller that

@@ -22,6 +22,29 @@ func observed(o *unstructured.Unstructured) bool {
 	return numberAt(o.Object, 0, "status", "observedGeneration") >= int(o.GetGeneration())
 }
 
+// applyOnDelete applies Git's text if the live object differs; with the hold, its
+// controller leaves the pods that it has to situ.
+func (r *rollout) applyOnDelete(hold bool) Step {
+	live := r.live.Object
+	except := [][]string{holdPath}
+	if hold {
+		except = append(except, []string{"spec", "updateStrategy"})
+	}
+	held := live.GetAnnotations()[AnnotationRollout] != ""
+	stands := !hold || textAt(live.Object, "spec", "updateStrategy", "type") == "OnDelete"
+	if held == hold && stands && !r.differs(except...) {
+		return nil
+	}
+	body := r.applyBody()
+	text := "apply " + r.manifest.Ref.String()
+	if hold {
+		body = with(body, map[string]any{"type": "OnDelete"}, "spec", "updateStrategy")
+		body = with(body, "in-place", holdPath...)
+		text += ", with updateStrategy OnDelete while pods are patched"
+	}
+	return Step{r.apply("apply", body, text)}
+}
+
 func ownedBy(pod *corev1.Pod, owner *unstructured.Unstructured) bool {
 	for i := range pod.OwnerReferences {
 		ref := &pod.OwnerReferences[i]

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // UpdateType says whether pods may be, or must be, updated in place.
@@ -35,6 +37,12 @@ type Settings struct {
 	Priority Priority // which pods come first, before the host's own order
 	Scatter  []Scatter
 	History  *int // how many templates are remembered beyond those that pods have; nil: the host's own number
+
+	// Of a StatefulSet.
+	AnyOrder bool // pods need not come from the highest ordinal down; its partition is a number of them
+
+	// Of a DaemonSet.
+	Nodes *metav1.LabelSelector // pods on other nodes stay; nil: on none
 }
 
 // DefaultSettings are those of a workload that asks for nothing.

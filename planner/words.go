@@ -129,6 +129,7 @@ type Snapshot struct {
 	Autoscalers map[Ref]string                             // workload -> what owns its replicas: "horizontalpodautoscaler/web"
 	Disruptions map[string][]*policyv1.PodDisruptionBudget // by namespace
 	Allocatable map[string]corev1.ResourceList             // node -> cpu and memory for pods
+	NodeLabels  map[string]map[string]string               // node -> its labels; nil: they are not known
 	Images      map[string]map[string]bool                 // node -> images that it has, as ImageName spells them
 	Pulls       []*corev1.Pod                              // pods that bring images to nodes, of the workloads' namespaces
 	Refused     map[Ref]string                             // objects that the server would not create a moment ago: its words

@@ -220,8 +220,11 @@ func (w *world) lose(name string) {
 
 func (w *world) snapshot(commit Commit, v *view) Snapshot {
 	snap := Snapshot{
-		Now: w.now, Served: Served{Resize: true}, Live: map[Ref]Live{}, Proofs: map[Ref]Proof{},
+		Now: w.now, NodeLabels: map[string]map[string]string{}, Served: Served{Resize: true}, Live: map[Ref]Live{}, Proofs: map[Ref]Proof{},
 		Owned: map[types.UID][]*unstructured.Unstructured{}, Pods: map[types.UID][]*corev1.Pod{},
+	}
+	for _, node := range w.nodes {
+		snap.NodeLabels[node] = map[string]string{"name": node}
 	}
 	for _, m := range commit.Manifests {
 		snap.Proofs[m.Ref] = Proof{Object: &unstructured.Unstructured{Object: w.applied(m.Ref, m.Object)}}

@@ -21,6 +21,7 @@ type sighting struct {
 	pod    *corev1.Pod                // of pods, else nil
 	images map[string]bool            // of nodes: those that the node has, spelt in full
 	room   corev1.ResourceList        // of nodes: cpu and memory for pods
+	labels map[string]string          // of nodes
 	digest uint64                     // over labels and annotations
 	adopt  bool                       // kubectl owns fields, and situ never applied it
 	ours   bool                       // situ has applied it
@@ -49,7 +50,7 @@ func newSighting(manager string) func(any) (any, error) {
 			related.join(whole)
 			seen.pod = whole
 		case *corev1.Node:
-			seen.images, seen.room, seen.Object = imagesOf(whole), roomOf(whole), bare(whole)
+			seen.images, seen.room, seen.labels, seen.Object = imagesOf(whole), roomOf(whole), whole.Labels, bare(whole)
 		default:
 			seen.Object = bare(object)
 		}

@@ -78,7 +78,7 @@ func (c *Client) addDisruptions(found map[string][]*policyv1.PodDisruptionBudget
 	return nil
 }
 
-// addNodes tells what each node has: images, and room for pods. A user who may
+// addNodes tells what each node has: images, room for pods, and labels. A user who may
 // not list nodes knows of none: every image is pulled before it is needed,
 // whether it is there or not.
 func (c *Client) addNodes(ctx context.Context, snapshot *planner.Snapshot) error {
@@ -95,9 +95,11 @@ func (c *Client) addNodes(ctx context.Context, snapshot *planner.Snapshot) error
 	}
 	snapshot.Images = map[string]map[string]bool{}
 	snapshot.Allocatable = map[string]corev1.ResourceList{}
+	snapshot.NodeLabels = map[string]map[string]string{}
 	for _, node := range c.caches.all(at) {
 		snapshot.Images[node.GetName()] = node.images
 		snapshot.Allocatable[node.GetName()] = node.room
+		snapshot.NodeLabels[node.GetName()] = node.labels
 	}
 	return nil
 }

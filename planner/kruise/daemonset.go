@@ -66,10 +66,10 @@ var daemonSet = kind{
 		{Path: "spec.scaleStrategy.partitionedScaling", Support: Refused, Text: "a stock DaemonSet puts a pod on each node at once; leave it out, and choose nodes with a nodeSelector of the template"},
 		{Path: "spec.updateStrategy.type", Support: Works, Text: "RollingUpdate if it is not written; with OnDelete a pod is updated when somebody deletes it"},
 		{Path: rolling + "rollingUpdateType", Support: Works, Text: "Standard if it is not written, which deletes a pod before its successor comes; Surging lets the successor come first"},
-		{Path: rolling + "maxUnavailable", Support: Works, Text: "1 if it is not written; a share rounds down, and to 1 at least, but up where the stock controller makes all pods anew"},
+		{Path: rolling + "maxUnavailable", Support: Works, Text: "1 if it is not written, or 0 and no maxSurge; a share rounds down, and to 1 at least, but up where the stock controller makes all pods anew"},
 		{Path: rolling + "maxSurge", Support: Works, Text: "pods whose successor comes first; Surging has 1 if it is not written; not with InPlaceIfPossible"},
 		{Path: rolling + "partition", Support: Works, Text: "pods that stay; a share of the nodes rounds up; one of them that dies comes back updated"},
-		{Path: rolling + "selector", Support: Refused, Text: "nodes are not chosen for an update; leave it out, and use partition"},
+		{Path: rolling + "selector", Support: Works, Text: "of nodes: pods on others stay; one of them that dies comes back updated"},
 		{Path: rolling + "paused", Support: Works, Text: "no pod is updated; new nodes get new pods"},
 	},
 	check: checkDaemonSet,
@@ -90,6 +90,7 @@ func checkDaemonSet(m planner.Manifest) []Mistake {
 	mistakes = append(mistakes, badAmount(rolling.MaxUnavailable, at("maxUnavailable")...)...)
 	mistakes = append(mistakes, badAmount(rolling.MaxSurge, at("maxSurge")...)...)
 	mistakes = append(mistakes, badAmount(rolling.Partition, at("partition")...)...)
+	mistakes = append(mistakes, badSelector(rolling.Selector, at("selector"))...)
 	surges := rolling.surge() != nil
 	switch {
 	case surges && rolling.Type == string(planner.InPlaceIfPossible):
@@ -132,7 +133,7 @@ func hostDaemonSet(m planner.Manifest) []planner.Manifest {
 	host := keep(mapAt(m.Object, "spec"), "selector", "template", "minReadySeconds", "revisionHistoryLimit")
 	own := map[string]any{}
 	if rolling := strategy.RollingUpdate; rolling != nil {
-		asks.Partition = amount(rolling.Partition)
+		asks.Partition, asks.Nodes = amount(rolling.Partition), rolling.Selector
 		asks.Paused = rolling.Paused != nil && *rolling.Paused
 		if rolling.Type == string(planner.InPlaceIfPossible) {
 			asks.Update, asks.Explicit = planner.InPlaceIfPossible, true

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"situ.gitops/planner"
 )
 
@@ -29,6 +31,14 @@ func outside(value *int32, least, most int32, path []string) []Mistake {
 		return []Mistake{{Path: path, Text: fmt.Sprintf("is %d; want %d or more", *value, least)}}
 	}
 	return []Mistake{{Path: path, Text: fmt.Sprintf("is %d; want %d to %d", *value, least, most)}}
+}
+
+// badSelector says what is wrong with a selector, if it is written.
+func badSelector(selector *metav1.LabelSelector, path []string) []Mistake {
+	if _, err := metav1.LabelSelectorAsSelector(selector); err != nil {
+		return []Mistake{{Path: path, Text: fmt.Sprintf("selects nothing: %v", err)}}
+	}
+	return nil
 }
 
 // gated is a pod template with the readiness gate that keeps traffic away before

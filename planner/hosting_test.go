@@ -1,0 +1,144 @@
+package planner
+
+import (
+	"slices"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// asking is a workload that another kind hosts its pods on.
+func asking(m Manifest, ask func(*Settings)) Manifest {
+	settings := DefaultSettings()
+	settings.Explicit = true
+	ask(&settings)
+	m.Hosting = &Hosting{Ref: Ref{APIVersion: "apps.kruise.io/v1beta1", Kind: m.Kind, Namespace: m.Namespace, Name: m.Name}, Settings: settings}
+	return m
+}
+
+// updated are the pods that run an image, as their names end.
+func (s *story) updated(image string) []string {
+	var names []string
+	for _, name := range s.members() {
+		if pod := s.pods[name]; pod.Spec.Containers[0].Image == image {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+func TestPausedUpdatesKeepPodsButNotTheScale(t *testing.T) {
+	for _, kind := range []string{"StatefulSet", "DaemonSet"} {
+		for rounds := range 6 {
+			t.Run(kind, func(t *testing.T) {
+				s := newStory(t, workload(t, kind))
+				s.settle(Settled)
+				before := s.uids()
+				s.room = 1
+				s.change(image(0, "app:v2"))
+				s.rounds(rounds)
+				s.push(asking(s.commit.Manifests[0], func(a *Settings) { a.Paused = true }))
+				s.room = -1
+				switch kind {
+				case "StatefulSet":
+					s.change(set1(int64(6), "spec", "replicas"))
+				case "DaemonSet":
+					s.nodes = append(s.nodes, "n4")
+				}
+				s.rounds(2)
+				s.tick()
+				already := s.updated("app:v2")
+				s.rounds(20)
+				if now := s.updated("app:v2"); !slices.Equal(now, already) {
+					t.Errorf("paused, pods %v became %v", already, now)
+				}
+				s.room = 1
+				s.push(asking(s.commit.Manifests[0], func(a *Settings) { a.Paused = false }))
+				s.settle(Settled)
+				for name, uid := range before {
+					if now := s.uids(); now[name] != uid {
+						t.Errorf("pod %s was recreated", name)
+					}
+				}
+			})
+		}
+	}
+}
+
+func TestOnlyPodsOfChosenNodesAreUpdated(t *testing.T) {
+	for _, update := range []UpdateType{InPlaceIfPossible, ReCreate} {
+		t.Run(string(update), func(t *testing.T) {
+			s := newStory(t, workload(t, "DaemonSet"))
+			s.settle(Settled)
+			s.room = 1
+			choose := func(nodes ...string) func(*Settings) {
+				return func(a *Settings) {
+					a.Update = update
+					a.Nodes = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "name", Operator: "In", Values: nodes}}}
+				}
+			}
+			s.push(asking(s.commit.Manifests[0], choose("n1", "n3")))
+			s.change(image(0, "app:v2"))
+			s.settle(Held)
+			var nodes []string
+			for _, name := range s.updated("app:v2") {
+				nodes = append(nodes, s.pods[name].Spec.NodeName)
+			}
+			if slices.Sort(nodes); !slices.Equal(nodes, []string{"n1", "n3"}) {
+				t.Errorf("pods on %v are updated, want those on n1 and n3", nodes)
+			}
+			s.push(asking(s.commit.Manifests[0], func(a *Settings) { a.Update = update }))
+			s.settle(Settled)
+		})
+	}
+}
+
+func TestAnyOrderKeepsACountOfPods(t *testing.T) {
+	for _, update := range []UpdateType{InPlaceIfPossible, ReCreate} {
+		t.Run(string(update), func(t *testing.T) {
+			s := newStory(t, workload(t, "StatefulSet"), set1("Parallel", "spec", "podManagementPolicy"))
+			s.settle(Settled)
+			before := s.uids()
+			s.room = 2
+			keep := func(n int) func(*Settings) {
+				return func(a *Settings) {
+					a.Update, a.AnyOrder, a.Partition, a.MaxUnavailable = update, true, &Amount{Value: n}, &Amount{Value: 2}
+				}
+			}
+			s.push(asking(s.commit.Manifests[0], keep(3)))
+			s.change(image(0, "app:v2"))
+			s.settle(Held)
+			if got := s.updated("app:v2"); len(got) != 1 {
+				t.Errorf("%v are updated, want one of four", got)
+			}
+			s.push(asking(s.commit.Manifests[0], keep(0)))
+			s.settle(Settled)
+			if update == InPlaceIfPossible {
+				s.sameSince(before)
+				s.restarted(0, 1)
+			}
+			live := s.objects[s.commit.Manifests[0].Ref]
+			if got := textAt(live.Object, "spec", "updateStrategy", "type"); got == "OnDelete" {
+				t.Errorf("settled, but the strategy is still %s", got)
+			}
+		})
+	}
+}
+
+// TestAnyOrderMayComeAndGo: Git changes its mind in the middle.
+func TestAnyOrderMayComeAndGo(t *testing.T) {
+	for rounds := range 8 {
+		s := newStory(t, workload(t, "StatefulSet"), set1("Parallel", "spec", "podManagementPolicy"))
+		s.settle(Settled)
+		before := s.uids()
+		s.room = 1
+		s.change(image(0, "app:v2"))
+		s.rounds(rounds)
+		s.push(asking(s.commit.Manifests[0], func(a *Settings) { a.AnyOrder = true }))
+		s.rounds(rounds)
+		s.push(asking(s.commit.Manifests[0], func(a *Settings) { a.AnyOrder = false }))
+		s.settle(Settled)
+		s.sameSince(before)
+		s.restarted(0, 1)
+	}
+}
