@@ -30,9 +30,19 @@ func Assume(from, to []Manifest) Snapshot {
 		for _, c := range containersOf(templateOf(m.Object)) {
 			onNode[canonical(textAt(c.spec, "image"))] = true
 		}
-		snap.Proofs[m.Ref] = Proof{Object: &unstructured.Unstructured{Object: defaulted(m)}}
+		snap.Proofs[m.Ref] = snap.assumeProof(m)
 	}
 	return snap
+}
+
+// assumeProof: no server takes other claim templates than a set has.
+func (s *Snapshot) assumeProof(m Manifest) Proof {
+	live := s.Live[m.Ref].Object
+	if live == nil || len(claimChanges(live.Object, m.Object)) == 0 {
+		return Proof{Object: &unstructured.Unstructured{Object: defaulted(m)}}
+	}
+	kept, changed := WithClaimTemplates(m, live.Object)
+	return Proof{Object: &unstructured.Unstructured{Object: defaulted(kept)}, Claims: changed}
 }
 
 func defaulted(m Manifest) map[string]any {

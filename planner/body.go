@@ -10,6 +10,10 @@ import (
 // the revision label where pods are found by it.
 func (r *rollout) applyBody() map[string]any {
 	body := clone(r.manifest.Object).(map[string]any)
+	if r.proof.Claims {
+		kept, _ := WithClaimTemplates(r.manifest, r.live.Object.Object)
+		body = clone(kept.Object).(map[string]any)
+	}
 	body["apiVersion"], body["kind"] = r.manifest.APIVersion, r.manifest.Kind
 	if r.reverted != "" {
 		body = with(body, clone(map[string]any(r.want)), "spec", "template")

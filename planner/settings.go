@@ -39,7 +39,8 @@ type Settings struct {
 	History  *int // how many templates are remembered beyond those that pods have; nil: the host's own number
 
 	// Of a StatefulSet.
-	AnyOrder bool // pods need not come from the highest ordinal down; its partition is a number of them
+	AnyOrder   bool // pods need not come from the highest ordinal down; its partition is a number of them
+	KeepClaims bool // claims stay as they are when their templates change
 
 	// Of a DaemonSet.
 	Nodes *metav1.LabelSelector // pods on other nodes stay; nil: on none

@@ -133,6 +133,8 @@ type Snapshot struct {
 	Images      map[string]map[string]bool                 // node -> images that it has, as ImageName spells them
 	Pulls       []*corev1.Pod                              // pods that bring images to nodes, of the workloads' namespaces
 	Refused     map[Ref]string                             // objects that the server would not create a moment ago: its words
+	Claims      map[string]Claims                          // by namespace, where claim templates have changed
+	Expandable  map[string]bool                            // storage class -> its volumes can grow
 	Pods        map[types.UID][]*corev1.Pod                // by their controller; a bare pod by its own UID
 	Matched     map[Ref][]*corev1.Pod                      // by the policy of a SidecarSet: pods that match it
 }
@@ -166,5 +168,6 @@ type Proof struct {
 	Object  *unstructured.Unstructured // what the server would store, defaults filled in; nil if it refused
 	Refusal string                     // the server's own words, "" if it would accept
 	Missing bool                       // refused only since its kind or namespace is not there (yet)
+	Claims  bool                       // only with the claim templates that the object has; those of Git were refused
 	Adopt   bool                       // kubectl made the object; its fields change hands at the first write
 }

@@ -54,7 +54,7 @@ type rollout struct {
 func planWorkload(commit Commit, m Manifest, snap Snapshot, coming coming, pulls *pulls, wake *time.Time) WorkloadPlan {
 	plan := WorkloadPlan{Ref: m.Named(), Origin: m.Origin, Host: m.Ref.String()}
 	if m.Hosting != nil {
-		plan.Warnings = m.Hosting.Warnings
+		plan.Warnings = slices.Clone(m.Hosting.Warnings)
 	}
 	live, exists := snap.Live[m.Ref]
 	proof := snap.Proofs[m.Ref]
@@ -90,7 +90,8 @@ func planWorkload(commit Commit, m Manifest, snap Snapshot, coming coming, pulls
 	r.assess(h, snap)
 	r.schedule(h, newDisruptions(snap.Disruptions[m.Namespace], r.cases))
 	plan.Host = h.String()
-	plan.Steps = r.steps(h, snap)
+	claims := r.planClaims(&plan, snap)
+	plan.Steps = steps(append(r.steps(h, snap), claims)...)
 	r.report(&plan, wake)
 	return plan
 }

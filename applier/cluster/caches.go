@@ -32,6 +32,8 @@ var (
 	replicaSets  = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "replicasets"}
 	revisions    = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "controllerrevisions"}
 	autoscalers  = schema.GroupVersionResource{Group: "autoscaling", Version: "v2", Resource: "horizontalpodautoscalers"}
+	claims       = schema.GroupVersionResource{Version: "v1", Resource: "persistentvolumeclaims"}
+	classes      = schema.GroupVersionResource{Group: "storage.k8s.io", Version: "v1", Resource: "storageclasses"}
 	budgets      = schema.GroupVersionResource{Group: "policy", Version: "v1", Resource: "poddisruptionbudgets"}
 
 	// workloads hold pods.
@@ -39,7 +41,7 @@ var (
 	// besideWorkloads is what a workload's plan also depends on, in its namespace.
 	besideWorkloads = []schema.GroupVersionResource{podResource, replicaSets, revisions, autoscalers, budgets}
 	// whole resources are kept with all their fields.
-	whole = []schema.GroupVersionResource{deployments, statefulSets, daemonSets, replicaSets, revisions, autoscalers, budgets}
+	whole = []schema.GroupVersionResource{deployments, statefulSets, daemonSets, replicaSets, revisions, autoscalers, budgets, claims, classes}
 )
 
 // followed holds pods that another controller runs.

@@ -67,6 +67,7 @@ type Client struct {
 
 	snapshotting sync.Mutex // one snapshot at a time
 	nodesAgain   time.Time  // nodes may not be listed: not to be tried before
+	claimsAgain  time.Time  // as nodesAgain, for claims and storage classes
 	stop         context.CancelFunc
 }
 

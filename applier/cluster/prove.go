@@ -92,6 +92,9 @@ func (c *Client) ask(ctx context.Context, t target, into *answer) error {
 	into.proof = planner.Proof{Adopt: t.live != nil && t.live.adopt}
 	into.askAgain = time.Time{}
 	object, err := c.dryRun(ctx, t)
+	if verdictOn(err) == refused {
+		object, err = c.askWithClaims(ctx, t, into, err)
+	}
 	switch verdict := verdictOn(err); verdict {
 	case accepted:
 		cut(object)
@@ -103,11 +106,33 @@ func (c *Client) ask(ctx context.Context, t target, into *answer) error {
 		into.missed++
 	case refused:
 		into.proof.Refusal, into.missed = clean(err, t.manifest.Ref, t.manifest.Object), 0
+		if t.live != nil && t.live.full != nil {
+			into.proof.Refusal += planner.ClaimTemplatesWayOut(t.manifest, t.live.full.Object)
+		}
 		into.askAgain = time.Now().Add(refusalHolds)
 	case unanswered:
 		return failure("prove", t.manifest.Ref, t.manifest.Object, err)
 	}
 	return nil
+}
+
+// askWithClaims asks for a StatefulSet once more, with the claim templates that it
+// has: the server refuses others. What becomes of those of Git is for the plan.
+func (c *Client) askWithClaims(ctx context.Context, t target, into *answer, refusal error) (*unstructured.Unstructured, error) {
+	if t.live == nil || t.live.full == nil {
+		return nil, refusal
+	}
+	kept, changed := planner.WithClaimTemplates(t.manifest, t.live.full.Object)
+	if !changed {
+		return nil, refusal
+	}
+	t.manifest = kept
+	object, err := c.dryRun(ctx, t)
+	if err != nil {
+		return nil, refusal
+	}
+	into.proof.Claims = true
+	return object, nil
 }
 
 var errKindMissing = errors.New("its kind is not served yet")

@@ -134,6 +134,9 @@ func (c *Client) gather(targets []target, matched map[planner.Ref]matched, snaps
 				snapshot.Pulls = append(snapshot.Pulls, c.gatherPulls(names, t.manifest.Namespace)...)
 			}
 			c.gatherNamesakes(snapshot, t, names)
+			if answer.proof.Claims {
+				places[place{claims, t.manifest.Namespace}] = true
+			}
 		}
 		if t.sidecars() != nil {
 			c.addMatched(&snapshot, t, matched[t.manifest.Ref], names, places)

@@ -54,6 +54,9 @@ func (c *Client) surroundings(ctx context.Context, targets []target, matched map
 		return planner.Snapshot{}, err
 	}
 	snapshot.Served.Resize = ok && slices.Contains(pods.subresources, "resize")
+	if err := c.addClaims(ctx, targets, &snapshot); err != nil {
+		return planner.Snapshot{}, err
+	}
 	return snapshot, c.addNodes(ctx, &snapshot)
 }
 

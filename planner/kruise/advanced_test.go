@@ -68,6 +68,10 @@ func TestAdvancedKindsAskTheirHostsForWhatTheyCan(t *testing.T) {
 			`{"ordinals":{"start":2},"persistentVolumeClaimRetentionPolicy":{"whenScaled":"Delete"},"revisionHistoryLimit":3,"serviceName":"db","updateStrategy":{"type":"OnDelete"}}`,
 			nil,
 		},
+		{
+			"claims that grow", "StatefulSet", "volumeClaimUpdateStrategy: {type: OnPodRollingUpdate}", `{}`,
+			func(s *planner.Settings) { s.KeepClaims = false },
+		},
 		{"a daemon that asks for nothing", "DaemonSet", "", `{}`, nil},
 		{
 			"standard", "DaemonSet", "minReadySeconds: 2\nupdateStrategy: {type: RollingUpdate, rollingUpdate: {rollingUpdateType: Standard, maxUnavailable: 2}}",
@@ -111,7 +115,7 @@ func TestAdvancedKindsAskTheirHostsForWhatTheyCan(t *testing.T) {
 				t.Errorf("the host's spec is\n%s, want\n%s", text, tt.host)
 			}
 			want := planner.DefaultSettings()
-			want.Update = planner.ReCreate
+			want.Update, want.KeepClaims = planner.ReCreate, tt.kind == "StatefulSet"
 			if tt.asks != nil {
 				tt.asks(&want)
 			}
@@ -146,6 +150,7 @@ func TestAdvancedKindsAreChecked(t *testing.T) {
 		{"StatefulSet", rolling("partition: -1"), "updateStrategy.rollingUpdate.partition"},
 		{"StatefulSet", rolling("minReadySeconds: 301"), "updateStrategy.rollingUpdate.minReadySeconds"},
 		{"StatefulSet", rolling("inPlaceUpdateStrategy: {gracePeriodSeconds: -1}"), "updateStrategy.rollingUpdate.inPlaceUpdateStrategy.gracePeriodSeconds"},
+		{"StatefulSet", "volumeClaimUpdateStrategy: {type: Always}", "volumeClaimUpdateStrategy.type"},
 		{"StatefulSet", "reserveOrdinals: [1, 3]", "reserveOrdinals"},
 		{"StatefulSet", "lifecycle: {preDelete: {finalizersHandler: [a/b]}}", "lifecycle"},
 		{"DaemonSet", "updateStrategy: {type: Rolling}", "updateStrategy.type"},

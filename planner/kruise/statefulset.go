@@ -84,6 +84,9 @@ type StatefulSetScaleStrategy struct {
 	MaxUnavailable *intstr.IntOrString `json:"maxUnavailable,omitempty"`
 }
 
+// growing is the update strategy of claims that follow their templates.
+const growing = "OnPodRollingUpdate"
+
 const rolling = "spec.updateStrategy.rollingUpdate."
 
 var statefulSet = kind{
@@ -98,8 +101,8 @@ var statefulSet = kind{
 		{Path: "spec.serviceName", Support: Works, Text: "it cannot change"},
 		{Path: "spec.podManagementPolicy", Support: Works, Text: "it cannot change"},
 		{Path: "spec.revisionHistoryLimit", Support: Works, Text: "10 if it is not written"},
-		{Path: "spec.volumeClaimTemplates", Support: Works, Text: "the claims of new pods; once the set is there its templates cannot change, and the plan warns if they should"},
-		{Since: "v1beta1", Path: "spec.volumeClaimUpdateStrategy", Support: Refused, Text: "claims that exist stay as they are; leave it out, and resize a claim itself"},
+		{Path: "spec.volumeClaimTemplates", Support: Works, Text: "a stock StatefulSet that is there takes no others: the plan tells what becomes of a change, and how to make the set anew around its pods"},
+		{Since: "v1beta1", Path: "spec.volumeClaimUpdateStrategy.type", Support: Mapped, Text: "with OnPodRollingUpdate claims grow, all at once, where their storage class allows it; else they stay as they are"},
 		{Since: "v1beta1", Path: "spec.persistentVolumeClaimRetentionPolicy", Support: Works, Text: "of the stock StatefulSet"},
 		{Since: "v1beta1", Path: "spec.ordinals.start", Support: Works, Text: "of the stock StatefulSet"},
 		{Since: "v1beta1", Path: "spec.reserveOrdinals", Support: Refused, Text: "a stock StatefulSet leaves no ordinal out in the middle; leave out the first ones with ordinals.start, or split the set in two"},
@@ -121,8 +124,9 @@ var statefulSet = kind{
 func checkStatefulSet(m planner.Manifest) []Mistake {
 	spec := decode[StatefulSet](m).Spec
 	strategy := spec.UpdateStrategy
+	claims := []string{"spec", "volumeClaimUpdateStrategy", "type"}
 	at := func(names ...string) []string { return append([]string{"spec", "updateStrategy"}, names...) }
-	mistakes := oneOf(strategy.Type, at("type"), "RollingUpdate", onDelete)
+	mistakes := append(oneOf(spec.VolumeClaimUpdateStrategy.Type, claims, growing, onDelete), oneOf(strategy.Type, at("type"), "RollingUpdate", onDelete)...)
 	rolling := strategy.RollingUpdate
 	if rolling == nil {
 		return mistakes
@@ -150,6 +154,7 @@ func hostStatefulSet(m planner.Manifest) []planner.Manifest {
 	spec := decode[StatefulSet](m).Spec
 	asks := planner.DefaultSettings()
 	asks.Update = planner.ReCreate
+	asks.KeepClaims = spec.VolumeClaimUpdateStrategy.Type != growing
 	written := mapAt(m.Object, "spec")
 	host := keep(written, "replicas", "selector", "template", "serviceName", "podManagementPolicy", "volumeClaimTemplates",
 		"revisionHistoryLimit", "persistentVolumeClaimRetentionPolicy", "ordinals")
