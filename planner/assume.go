@@ -27,11 +27,16 @@ func Assume(from, to []Manifest) Snapshot {
 	onNode := map[string]bool{}
 	snap.Images = map[string]map[string]bool{"": onNode} // pods without a node, where no image is missing
 	for _, m := range to {
-		for _, c := range containersOf(templateOf(m.Object)) {
+		wanted := templateOf(m.Object)
+		if m.Hosting != nil && m.Hosting.Sidecars != nil {
+			wanted = m.Hosting.Sidecars.Template
+		}
+		for _, c := range containersOf(wanted) {
 			onNode[canonical(textAt(c.spec, "image"))] = true
 		}
 		snap.Proofs[m.Ref] = snap.assumeProof(m)
 	}
+	snap.assumeSidecars(from, to)
 	return snap
 }
 

@@ -30,6 +30,7 @@ func Decide(commit Commit, snap Snapshot) Plan {
 		}
 	}
 	plan.planSets(commit, snap, pulls, sets)
+	plan.awaitSets(commit, snap)
 	pulls.tidy(&plan)
 	sortObjects(plan.Objects)
 	if plan.waitsForOthers() {

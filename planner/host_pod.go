@@ -87,6 +87,7 @@ func (h *barePodHost) steps(r *rollout) []Step {
 // barePod takes a pod as a template: what Git, or admission for it, decided.
 // Where it runs and which token volume it got is the cluster's business.
 func barePod(object map[string]any) map[string]any {
+	object = withoutSidecars(object)
 	spec := without(mapAt(object, "spec"), "nodeName")
 	if volumes, ok := spec["volumes"].([]any); ok {
 		spec["volumes"] = slices.DeleteFunc(slices.Clone(volumes), isToken)

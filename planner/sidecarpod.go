@@ -9,6 +9,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
+// nextPod is the rule of what only a new pod gets.
+const nextPod = "next-pod"
+
 // atRecreate is why a container keeps what it has though the set has changed.
 const atRecreate = "the rest of the change comes when it is made anew"
 
@@ -74,7 +77,7 @@ func (s *sidecarSet) differing(had SidecarRecord) []Reason {
 	var reasons []Reason
 	for _, part := range union(had.Parts, s.Record.Parts) {
 		if had.Parts[part] != s.Record.Parts[part] {
-			reasons = append(reasons, Reason{Rule: "next-pod", Field: "spec." + part, Text: "changed beyond its image; running pods keep what they have until they are made anew"})
+			reasons = append(reasons, Reason{Rule: nextPod, Field: "spec." + part, Text: "changed beyond its image; running pods keep what they have until they are made anew"})
 		}
 	}
 	return reasons

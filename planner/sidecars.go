@@ -22,13 +22,9 @@ type Sidecars struct {
 	Template   Template              // the containers, as far as an update needs them
 	NotUpdate  bool                  // running pods stay as they are
 	Among      *metav1.LabelSelector // which pods are updated; nil: all
-	Scatter    []ScatterTerm
-	Metadata   map[string]string // annotations that come with an update in place
-	Injecting  bool              // pods that are made get the containers
+	Metadata   map[string]string     // annotations that come with an update in place
+	Injecting  bool                  // pods that are made get the containers
 }
-
-// ScatterTerm is a label: pods that have it are spread over the update.
-type ScatterTerm struct{ Key, Value string }
 
 // AnnotationSidecarSet and the name of a SidecarSet are the annotation of a pod
 // that says which set gave it containers, and what was last made of them.
@@ -40,7 +36,7 @@ type SidecarRecord struct {
 	Version  int               `json:"v"`
 	Revision string            `json:"revision"`         // of the set
 	Images   map[string]string `json:"images"`           // container -> the image that the set gave it
-	Parts    map[string]string `json:"parts"`            // "containers/mesh", "volumes" -> digest of everything but images
+	Parts    map[string]string `json:"parts"`            // "containers/mesh", "volumes/logs" -> digest of everything but images
 	Update   *Mark             `json:"update,omitempty"` // the last update in place
 }
 

@@ -139,9 +139,31 @@ func (r *rollout) assessSidecars(s *sidecarSet) {
 		}
 		r.cases = append(r.cases, c)
 	}
-	r.cases = inOrder(r.cases, s.before)
-	promise := r.settings.MaxUnavailable
-	r.budget = Count(len(s.injected), len(s.injected)-away, r.settings.Partition, promise, 1)
+	order := r.settings
+	order.Scatter = s.everyValue(order.Scatter)
+	r.cases = order.scattered(inOrder(r.cases, order.Priority.over(s.before)))
+	r.budget = Count(len(s.injected), len(s.injected)-away, r.settings.Partition, r.settings.MaxUnavailable, 1)
+}
+
+// everyValue puts each value that the pods have in place of a star.
+func (s *sidecarSet) everyValue(terms []Scatter) []Scatter {
+	var all []Scatter
+	for _, term := range terms {
+		if term.Value != "*" {
+			all = append(all, term)
+			continue
+		}
+		values := map[string]bool{}
+		for _, pod := range s.injected {
+			if value, has := pod.Labels[term.Key]; has {
+				values[value] = true
+			}
+		}
+		for _, value := range union(values, nil) {
+			all = append(all, Scatter{Key: term.Key, Value: value})
+		}
+	}
+	return all
 }
 
 // holds says why a pod stays at its image on purpose, "" if it does not.
@@ -199,29 +221,43 @@ func (s *sidecarSet) patches(r *rollout) Step {
 // report adds the pods that do not have the containers, and says how many wait
 // for being made anew.
 func (s *sidecarSet) report(w *WorkloadPlan) {
-	later := 0
-	for _, pod := range w.Pods {
-		if pod.Text == atRecreate {
+	later, names := 0, map[types.UID]string{}
+	for _, pod := range s.injected {
+		names[pod.UID] = pod.Namespace + "/" + pod.Name
+	}
+	for i := range w.Pods {
+		w.Pods[i].Name = names[w.Pods[i].UID] // of many namespaces
+		if slices.ContainsFunc(w.Pods[i].Reasons, func(r Reason) bool { return r.Rule == nextPod }) {
 			later++
 		}
 	}
-	var names []string
+	var missing []string
 	for _, pod := range s.missing {
-		text := "made without the containers of the set: it gets them when it is made anew"
-		w.Pods = append(w.Pods, PodPlan{Name: pod.Name, UID: pod.UID, State: Held, Text: text})
-		names = append(names, pod.Namespace+"/"+pod.Name)
+		name := pod.Namespace + "/" + pod.Name
+		w.Pods = append(w.Pods, PodPlan{Name: name, UID: pod.UID, State: Held, Text: s.lacks(pod)})
+		missing = append(missing, name)
 	}
 	if later > 0 {
 		w.Warnings = append(slices.Clip(w.Warnings), fmt.Sprintf("%d pods get what else changed when they are made anew", later))
 	}
-	if len(names) == 0 {
+	if len(missing) == 0 {
 		return
 	}
-	text := fmt.Sprintf("%d pods do not have the containers, and get them when they are made anew", len(names))
-	w.Warnings = append(slices.Clip(w.Warnings), text+": "+fewOf(names))
+	text := fmt.Sprintf("%d pods do not have the containers, and get them when they are made anew", len(missing))
+	w.Warnings = append(slices.Clip(w.Warnings), text+": "+fewOf(missing))
 	if w.State == Settled {
 		w.State, w.Text = Held, text
 	}
+}
+
+// lacks says why a pod that matches does not have the set's containers.
+func (s *sidecarSet) lacks(pod *corev1.Pod) string {
+	for _, c := range containersOf(s.Template) {
+		if liveImage(pod, c.name) != "" {
+			return "has a container " + c.name + " of its own, so it gets none of the set; give one of them another name"
+		}
+	}
+	return "made without the containers of the set: it gets them when it is made anew"
 }
 
 // fewOf names the first few.

@@ -89,6 +89,8 @@ func badUpdate(v sidecarView) []Mistake {
 	mistakes := oneOf(u.Type, append(at, "type"), "RollingUpdate", "NotUpdate")
 	mistakes = append(mistakes, badAmount(u.Partition, append(at, "partition")...)...)
 	mistakes = append(mistakes, badAmount(u.MaxUnavailable, append(at, "maxUnavailable")...)...)
+	mistakes = append(mistakes, badPriority(u.PriorityStrategy, append(at, "priorityStrategy"))...)
+	mistakes = append(mistakes, badScatter(u.ScatterStrategy, append(at, "scatterStrategy"))...)
 	if u.Selector != nil && u.Partition != nil && u.Partition.String() != "0" && u.Partition.String() != "0%" {
 		mistakes = append(mistakes, Mistake{Path: append(at, "partition"), Text: "does not go with a selector of pods to update; keep one of the two"})
 	}

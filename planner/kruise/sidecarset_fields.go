@@ -26,8 +26,8 @@ func sidecarSetFields() []Field {
 		{Path: "spec.updateStrategy.selector", Support: Works, Text: "only pods that it selects are updated"},
 		{Path: "spec.updateStrategy.partition", Support: Works, Text: "of all pods that have the containers; a share rounds up"},
 		{Path: "spec.updateStrategy.maxUnavailable", Support: Works, Text: "1 if it is not written; a share rounds down, and to 1 at least; PodDisruptionBudgets are kept, too"},
-		{Path: "spec.updateStrategy.priorityStrategy", Support: Refused, Text: "not yet; remove it"},
-		{Path: "spec.updateStrategy.scatterStrategy", Support: Refused, Text: "not yet; remove it"},
+		{Path: "spec.updateStrategy.priorityStrategy", Support: Works, Text: "which pods come first; without it, the youngest"},
+		{Path: "spec.updateStrategy.scatterStrategy", Support: Works, Text: "a value of * stands for every value that pods have"},
 		{Path: "spec.revisionHistoryLimit", Support: Dropped, Text: "no revisions are kept; remove it, the history is Git's"},
 		{Path: "spec.customVersion", Since: "v1beta1", Support: Dropped, Text: "no revisions are kept; remove it, commits name the versions"},
 	}

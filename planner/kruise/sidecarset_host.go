@@ -34,6 +34,7 @@ func updateSettings(v sidecarView) planner.Settings {
 	asks.Partition = amount(v.UpdateStrategy.Partition)
 	asks.MaxUnavailable = amount(v.UpdateStrategy.MaxUnavailable)
 	asks.Paused = v.UpdateStrategy.Paused
+	asks.Priority, asks.Scatter = priority(v.UpdateStrategy.PriorityStrategy), scatter(v.UpdateStrategy.ScatterStrategy)
 	return asks
 }
 
@@ -97,11 +98,11 @@ func sidecarRecord(v sidecarView) planner.SidecarRecord {
 			r.Parts[name+c.Name] = digest(c)
 		}
 	}
-	if len(v.Volumes) > 0 {
-		r.Parts["volumes"] = digest(v.Volumes)
+	for _, volume := range v.Volumes {
+		r.Parts["volumes/"+volume.Name] = digest(volume)
 	}
-	if len(v.ImagePullSecrets) > 0 {
-		r.Parts["imagePullSecrets"] = digest(v.ImagePullSecrets)
+	for _, secret := range v.ImagePullSecrets {
+		r.Parts["imagePullSecrets/"+secret.Name] = digest(secret)
 	}
 	r.Revision = digest(r)
 	return r
@@ -120,11 +121,12 @@ func digest(value any) string {
 // jsonOf is a value as JSON has it.
 func jsonOf(value any) any {
 	text, err := json.Marshal(value)
+	var plain any
 	if err == nil {
-		err = json.Unmarshal(text, &value)
+		err = json.Unmarshal(text, &plain)
 	}
 	if err != nil {
 		panic("a checked SidecarSet that is no JSON: " + err.Error())
 	}
-	return value
+	return plain
 }
