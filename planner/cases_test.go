@@ -73,7 +73,7 @@ var notRun = map[string]string{
 	"sts-009":  "the stock StatefulSet cannot be paused",
 	"ds-003":   "a rule of that kind's webhook",
 	"ds-007":   "as sts-005",
-	"ss-":      "SidecarSet comes with its own host",
+	"ss-":      "SidecarSets are run beside their kind, in planner/kruise",
 }
 
 func readCases(t *testing.T) (cases []decisionCase, rollouts []rolloutCase) {

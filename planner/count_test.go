@@ -100,7 +100,7 @@ var notCounted = map[string]string{
 	"upd-st-01": "reserved ordinals come with the kind that has them",
 	"ord-st-01": "as upd-st-01",
 	"rev-st-01": "the StatefulSet's own controller makes missing pods; the stories lose pods below a partition",
-	"upd-ss-07": "SidecarSet comes with its own host",
+	"upd-ss-07": "a story of its kind, in planner/kruise",
 }
 
 func TestCountsOfTheCaseFile(t *testing.T) {
