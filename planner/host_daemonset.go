@@ -84,11 +84,13 @@ func (d *daemonSet) steps(r *rollout) []Step {
 	if strategyOf(r) == "OnDelete" {
 		return onDelete(r, r.applyOnDelete(false), d.patch(r))
 	}
+	r.native = r.native && !(d.hold && r.begun() && !d.surges()) // it was held for pods that nobody had seen
 	if r.native && r.restarting() {
 		return nil
 	}
-	if r.native || r.current() == len(r.cases) {
-		if d.hold && !counted(r, "updatedNumberScheduled") {
+	unseen := len(r.cases) < d.replicas() && !r.renewing
+	if r.native || r.current() == len(r.cases) && !unseen {
+		if d.hold && !counted(r, "updatedNumberScheduled", "currentNumberScheduled") {
 			r.waits = "for the DaemonSet's controller to count the patched pods"
 			return steps(r.applyOnDelete(true)) // it counts by its template, which a revert must bring back first
 		}

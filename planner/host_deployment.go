@@ -164,7 +164,8 @@ func (d *deployment) steps(r *rollout) []Step {
 		return steps(d.applyChanged(r, unchanged))
 	}
 	r.native = r.native && !d.stranded(r)
-	if r.native || len(r.cases) == 0 || !d.hold && d.upToDate(r) {
+	unseen := d.current != nil && d.replicas() > 0 && !r.renewing
+	if r.native || len(r.cases) == 0 && !unseen || !d.hold && len(r.cases) > 0 && d.upToDate(r) {
 		return d.nativeSteps(r)
 	}
 	return d.inPlaceSteps(r)

@@ -123,11 +123,13 @@ func (s *statefulSet) steps(r *rollout) []Step {
 	if s.anyOrder {
 		return s.stepsInAnyOrder(r)
 	}
+	r.native = r.native && !(s.hold && r.begun()) // it was held for pods that nobody had seen
 	if r.native && r.restarting() {
 		return nil
 	}
-	if r.native || r.pending() == 0 {
-		if s.hold && !counted(r, "updatedReplicas") {
+	unseen := len(r.cases) < s.replicas() && !r.renewing
+	if r.native || r.pending() == 0 && !unseen {
+		if s.hold && !counted(r, "updatedReplicas", "replicas") {
 			r.waits = "for the StatefulSet's controller to count the patched pods"
 			return steps(s.applyStep(r, s.wall(r))) // it counts by its template, which a revert must bring back first
 		}
@@ -161,8 +163,9 @@ func (s *statefulSet) sees(r *rollout) bool {
 // until all pods are updated, as a DaemonSet's does.
 func (s *statefulSet) stepsInAnyOrder(r *rollout) []Step {
 	r.native = false
-	if r.current() == len(r.cases) {
-		if s.hold && !counted(r, "updatedReplicas") {
+	unseen := len(r.cases) < s.replicas() && !r.renewing
+	if r.current() == len(r.cases) && !unseen {
+		if s.hold && !counted(r, "updatedReplicas", "replicas") {
 			r.waits = "for the StatefulSet's controller to count the patched pods"
 			return steps(r.applyOnDelete(true))
 		}
@@ -200,6 +203,9 @@ func (s *statefulSet) freeStep(r *rollout) Step {
 // above it is done.
 func (s *statefulSet) wall(r *rollout) int {
 	top := s.top()
+	if !r.renewing {
+		return top
+	}
 	lowest, blocked := top, -1
 	for i := range r.cases {
 		c := &r.cases[i]
@@ -213,10 +219,22 @@ func (s *statefulSet) wall(r *rollout) int {
 			lowest = min(lowest, n)
 		}
 	}
-	if lowest == top && blocked >= 0 && s.hold {
+	if s.hold && (lowest == top && blocked >= 0 || !s.agrees(r)) {
 		return s.standing(blocked)
 	}
 	return lowest
+}
+
+// agrees: the controller counts the old pods that are seen here. If it counts
+// fewer, one has been replaced, and the partition would let its successor through.
+func (s *statefulSet) agrees(r *rollout) bool {
+	seen, revision := 0, textAt(s.object.Object, "status", "currentRevision")
+	for i := range r.cases {
+		if labelOf(r.cases[i].pod) == revision {
+			seen++
+		}
+	}
+	return observed(s.object) && seen <= numberAt(s.object.Object, 0, "status", "currentReplicas")
 }
 
 // standing keeps a wall that was lowered for a pod above the blocked ones.
@@ -273,9 +291,15 @@ func (s *statefulSet) sameStrategy(r *rollout) bool {
 }
 
 // counted: the controller has seen every pod that was patched, so that it takes
-// none of them for an old one when it may act again.
-func counted(r *rollout, status string) bool {
-	return observed(r.live.Object) && numberAt(r.live.Object.Object, 0, "status", status) >= r.current()
+// none of them for an old one when it may act again. Nor does it know of an old
+// one that situ has not seen, unless it is to replace such pods.
+func counted(r *rollout, updated, all string) bool {
+	status := mapAt(r.live.Object.Object, "status")
+	least := r.current()
+	if least == len(r.cases) {
+		least = max(least, numberAt(status, 0, all))
+	}
+	return observed(r.live.Object) && numberAt(status, 0, updated) >= least
 }
 
 func strategyOf(r *rollout) string {

@@ -75,6 +75,7 @@ func (r *rollout) leaveRoom(h host) {
 	}) {
 		return
 	}
+	r.renewing = true
 	for i := range r.cases {
 		if !r.cases[i].current {
 			r.cases[i].recreate(noRoom)
@@ -119,7 +120,7 @@ func (r *rollout) schedule(h host, allowed *disruptions) {
 	if set, ok := h.(*replicaSet); ok {
 		set.bringBack(r)
 	}
-	r.native = (h.byOrdinal() || !r.keepsSome()) && r.all(Recreate)
+	r.native = (h.byOrdinal() || !r.keepsSome()) && r.renewing && r.all(Recreate)
 	r.stopped = r.firstBroken()
 	room, later := r.budget.Room, 0
 	for i := range r.cases {

@@ -26,13 +26,15 @@ type story struct {
 	plan      Plan
 	pull      PullPolicy
 	decisions int
-	room      int      // pods that may be unavailable; negative: this story does not say
-	meddled   bool     // somebody else has written on pods
-	others    []func() // who else acts in every tick
+	room      int                // pods that may be unavailable; negative: this story does not say
+	meddled   bool               // somebody else has written on pods
+	others    []func()           // who else acts in every tick
+	known     map[types.UID]bool // pods that some plan has named
+	decided   []decidedEnv
 }
 
 func newStory(t testing.TB, m Manifest, edits ...edit) *story {
-	s := &story{world: newWorld(t), room: -1}
+	s := &story{world: newWorld(t), room: -1, known: map[types.UID]bool{}}
 	s.push(edited(m, edits...))
 	return s
 }
@@ -49,6 +51,7 @@ func (s *story) change(edits ...edit) { s.push(edited(s.commit.Manifests[0], edi
 func (s *story) decide() {
 	snap := s.snapshot(s.commit, s.cache("situ"))
 	s.decisions++
+	s.remember()
 	if s.decisions%8 == 0 {
 		s.decidePurely(snap)
 	} else {
@@ -56,6 +59,7 @@ func (s *story) decide() {
 	}
 	for _, w := range s.plan.Workloads {
 		for _, pod := range w.Pods {
+			s.known[pod.UID] = true
 			if pod.Verb == Recreate && pod.Turn > 0 {
 				s.allow[pod.UID] = true
 			}

@@ -1,6 +1,9 @@
 package planner
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // sureAfter is how long a new pod may be ahead of the record that it was made from.
 const sureAfter = time.Minute
@@ -23,4 +26,19 @@ func (r *rollout) unsure(h host) (pod string, until time.Time) {
 		}
 	}
 	return pod, until
+}
+
+// renews: the controller may roll by itself. It has perhaps made pods that nobody
+// has seen yet, from the template that it has had until now. They must need a new
+// pod for the wanted one, too, or else they are held and looked at.
+func (r *rollout) renews(a *assessor) bool {
+	if r.begun() || r.settings.Update == ReCreate {
+		return true
+	}
+	from := templateOf(r.live.Object.Object)
+	return slices.ContainsFunc(changes(from, r.want), func(change Change) bool {
+		ofPod := change.path[0].key == "spec" // a rule for metadata asks the live pod
+		return ofPod && judge(asked{Change: change, from: from, to: r.want, served: a.served}).Verdict == Recreate &&
+			!slices.ContainsFunc(r.cases, func(c podCase) bool { return satisfied(c.pod, change) })
+	})
 }

@@ -43,6 +43,7 @@ type rollout struct {
 	cases    []podCase // in the order of updates
 	budget   Budget
 	native   bool   // the workload's own controller does it all
+	renewing bool   // and may replace pods that nobody has seen yet
 	stopped  string // why no further healthy pod is touched
 	waits    string // for what the host waits
 	held     string // why updates are off on purpose
@@ -150,6 +151,7 @@ func (r *rollout) assess(h host, snap Snapshot) {
 	r.cases = r.settings.scattered(inOrder(r.cases, r.settings.Priority.over(h.before)))
 	r.count(h)
 	r.refuseAll()
+	r.renewing = r.renews(&a)
 	r.leaveRoom(h)
 }
 

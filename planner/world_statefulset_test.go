@@ -137,21 +137,22 @@ func (y *statefulSync) roll() {
 }
 
 func (y *statefulSync) status() {
-	updated, ready := 0, 0
+	updated, ready, old := 0, 0, 0
 	for i := range y.replicas() {
 		if pod := y.byOrdinal[y.start+i]; pod != nil {
 			updated += boolInt(pod.Labels[appsv1.ControllerRevisionHashLabelKey] == y.update)
+			old += boolInt(pod.Labels[appsv1.ControllerRevisionHashLabelKey] == y.current)
 			ready += boolInt(isReady(pod))
 		}
 	}
 	current := y.current
 	if updated == y.replicas() && ready == y.replicas() {
-		current = y.update
+		current, old = y.update, updated
 	}
 	y.w.update(y.set, func(o map[string]any) {
 		o["status"] = map[string]any{
 			"observedGeneration": y.set.GetGeneration(), "replicas": int64(len(y.byOrdinal)), "updatedReplicas": int64(updated),
-			"currentRevision": current, "updateRevision": y.update,
+			"currentRevision": current, "updateRevision": y.update, "currentReplicas": int64(old),
 		}
 	})
 }
