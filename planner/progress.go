@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -275,13 +276,14 @@ func notReady(pod *corev1.Pod) string {
 	return "not ready"
 }
 
-// clip bounds text that comes from outside.
+// clip bounds text that comes from outside. Where it begins says what was being
+// done, where it ends why that failed.
 func clip(text string) string {
-	const most = 300
-	if len(text) <= most {
+	const head, tail = 120, 200
+	if len(text) <= head+tail {
 		return text
 	}
-	return text[:most] + "..."
+	return strings.ToValidUTF8(text[:head]+"..."+text[len(text)-tail:], "")
 }
 
 // active are the pods that count: neither ended nor on their way out.

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -208,4 +209,12 @@ func endedPull(t *testing.T, action Action) *corev1.Pod {
 	pod.Status.Phase = corev1.PodFailed
 	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "pull", State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{Reason: "StartError"}}}}
 	return pod
+}
+
+// What the kubelet says of a failed pull names the cause last.
+func TestACutTextKeepsItsBeginningAndItsEnd(t *testing.T) {
+	text := clip("image app:v2 cannot be pulled: " + strings.Repeat("é", 400) + " 401 Unauthorized")
+	if len(text) > 330 || !strings.HasPrefix(text, "image app:v2") || !strings.HasSuffix(text, "401 Unauthorized") || !utf8.ValidString(text) {
+		t.Errorf("clip gives %q (%d bytes)", text, len(text))
+	}
 }
