@@ -15,5 +15,7 @@ var catalogue = []struct{ image, tag, version string }{
 	{"app", "v3", "v3"},
 	{"sidecar", "v1", "v1"},
 	{"sidecar", "v2", "v2"},
+	{private + "app", "v1", "v1"},
+	{private + "app", "v2", "v2"},
 	{"pause", "v1", "v1"},
 }

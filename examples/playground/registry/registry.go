@@ -13,6 +13,7 @@ import (
 	"log"
 	"net"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/google/go-containerregistry/pkg/name"
@@ -41,9 +42,10 @@ func Start(ctx context.Context) (*Registry, error) {
 	if err != nil {
 		return nil, fmt.Errorf("start the image registry: %w", err)
 	}
+	guarded := &keeper{next: registry.New(registry.Logger(log.New(io.Discard, "", 0)))}
 	r := &Registry{
 		server: &http.Server{
-			Handler:           registry.New(registry.Logger(log.New(io.Discard, "", 0))),
+			Handler:           guarded,
 			ReadHeaderTimeout: 10 * time.Second,
 		},
 		listener: listener,
@@ -54,6 +56,7 @@ func Start(ctx context.Context) (*Registry, error) {
 	if err := r.fill(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("fill the image registry: %w", err), r.Close())
 	}
+	guarded.shut.Store(true)
 	return r, nil
 }
 
@@ -81,13 +84,14 @@ func (r *Registry) Close() error {
 func (r *Registry) fill(ctx context.Context) error {
 	programs := map[string]*images.Program{}
 	for _, entry := range catalogue {
-		program := programs[entry.image]
+		source := strings.TrimPrefix(entry.image, private)
+		program := programs[source]
 		if program == nil {
 			var err error
-			if program, err = images.Load(ctx, entry.image); err != nil {
+			if program, err = images.Load(ctx, source); err != nil {
 				return err
 			}
-			programs[entry.image] = program
+			programs[source] = program
 		}
 		image, err := program.Image(entry.version)
 		if err != nil {

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"testing"
 
+	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
@@ -66,6 +67,34 @@ func TestTheMissingTagIsNotFound(t *testing.T) {
 	}
 	if got := r.Digest("app", registry.Missing); got != "" {
 		t.Errorf("Digest(app, %s) = %q, want none", registry.Missing, got)
+	}
+}
+
+func TestAPrivateImageWantsCredentials(t *testing.T) {
+	r := start(t)
+	image := reference(t, r, "private/app:v2")
+	for _, tt := range []struct {
+		name, password string
+		want           int // status of the answer; 0: the image
+	}{
+		{"none", "", http.StatusUnauthorized},
+		{"wrong", "guess", http.StatusUnauthorized},
+		{"right", registry.Password, 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			auth := authn.Anonymous
+			if tt.password != "" {
+				auth = &authn.Basic{Username: registry.User, Password: tt.password}
+			}
+			got, err := remote.Image(image, remote.WithContext(t.Context()), remote.WithAuth(auth))
+			var answer *transport.Error
+			if tt.want != 0 && (!errors.As(err, &answer) || answer.StatusCode != tt.want) {
+				t.Fatalf("pull: %v, want %d", err, tt.want)
+			}
+			if tt.want == 0 && (err != nil || got == nil) {
+				t.Errorf("pull: %v, want the image", err)
+			}
+		})
 	}
 }
 

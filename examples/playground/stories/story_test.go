@@ -74,6 +74,8 @@ func (s *story) variables(dir string) map[string]string {
 		"NAMESPACE":           s.namespace,
 		"NODES":               strconv.Itoa(s.nodes),
 		"REGISTRY":            registry.Name,
+		"REGISTRY_USER":       registry.User,
+		"REGISTRY_PASSWORD":   registry.Password,
 		"BARE":                s.repository.Bare,
 		"WORK":                s.repository.Work,
 		"HOME":                dir,
