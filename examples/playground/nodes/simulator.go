@@ -48,6 +48,8 @@ type Options struct {
 	Prefix string
 	// Cordoned nodes get only the pods that name them.
 	Cordoned bool
+	// Taints are on the nodes from the beginning.
+	Taints []corev1.Taint
 	// Log is told of reports that the API server refused; nil: nobody.
 	Log io.Writer
 }
@@ -96,7 +98,7 @@ func Start(ctx context.Context, config *rest.Config, options Options) (*Simulato
 	}
 	for _, name := range s.names {
 		s.alive[name] = true
-		if err := s.register(ctx, name, corev1.NodeSpec{Unschedulable: options.Cordoned}); err != nil {
+		if err := s.register(ctx, name, corev1.NodeSpec{Unschedulable: options.Cordoned, Taints: options.Taints}); err != nil {
 			return nil, err
 		}
 	}

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/util/retry"
 
+	"situ.gitops/examples/playground/nodes"
 	"situ.gitops/planner"
 )
 
@@ -29,6 +30,7 @@ var wayVerbs = map[string]func(ts *testscript.TestScript, neg bool, args []strin
 	"forget-digests": forgetDigests,
 	"apply":          applyFile,
 	"eventually":     eventuallySays,
+	"tainted-node":   taintedNode,
 }
 
 // inOrder wants events in their order in the life of every remembered pod. With
@@ -144,6 +146,17 @@ func forgetDigests(ts *testscript.TestScript, neg bool, args []string) {
 			return err
 		}))
 	}
+}
+
+// taintedNode adds a simulated node that evicts every pod which does not tolerate
+// its taint, so that no other story is disturbed. Its name ends in 0.
+func taintedNode(ts *testscript.TestScript, neg bool, args []string) {
+	expect(ts, !neg && len(args) == 1, "tainted-node PREFIX")
+	s := of(ts)
+	simulator, err := nodes.Start(s.ctx, s.ground.cluster.Config(), nodes.Options{Count: 1, Prefix: args[0],
+		Taints: []corev1.Taint{{Key: "playground.situ.gitops/reserved", Effect: corev1.TaintEffectNoExecute}}})
+	ts.Check(err)
+	ts.Defer(simulator.Stop)
 }
 
 // applyFile applies a file of the story by kubectl, its $VARIABLES replaced.
