@@ -43,7 +43,7 @@ func (p *WorkloadPlan) keepOut(commit Commit, live *unstructured.Unstructured) {
 	switch {
 	case source == "":
 	case taken(commit, source):
-		p.Steps = append([]Step{takeOver(commit, p.Ref, live)}, p.Steps...)
+		p.Steps = append([]Step{takeOver(commit, live)}, p.Steps...)
 		if p.State == Settled {
 			p.State, p.Text = Progressing, takenText(source)
 		}
@@ -60,7 +60,7 @@ func (p *ObjectPlan) keepOut(commit Commit, live *unstructured.Unstructured) {
 	switch {
 	case source == "" || p.Verb == RefuseObject || p.Verb == Wait:
 	case taken(commit, source):
-		p.Steps = append([]Step{takeOver(commit, p.Ref, live)}, p.Steps...)
+		p.Steps = append([]Step{takeOver(commit, live)}, p.Steps...)
 		if p.Verb == None {
 			p.Verb, p.State, p.Text = Update, Progressing, takenText(source)
 		}
@@ -71,8 +71,9 @@ func (p *ObjectPlan) keepOut(commit Commit, live *unstructured.Unstructured) {
 
 func takenText(source string) string { return "taken over from the source " + source }
 
-// takeOver writes the new source, if the old one is still there.
-func takeOver(commit Commit, ref Ref, live *unstructured.Unstructured) Step {
+// takeOver writes the new source on an object, if the old one is still there.
+func takeOver(commit Commit, live *unstructured.Unstructured) Step {
+	ref := Ref{APIVersion: live.GetAPIVersion(), Kind: live.GetKind(), Namespace: live.GetNamespace(), Name: live.GetName()}
 	const at = "/metadata/annotations/" + Domain + "~1source"
 	was := live.GetAnnotations()[AnnotationSource]
 	return Step{{

@@ -175,3 +175,20 @@ func TestAnObjectOfAnotherSource(t *testing.T) {
 		})
 	}
 }
+
+// A hosted workload is told by the name that Git has, and written by its host's.
+func TestAHostIsTakenOverByItsOwnName(t *testing.T) {
+	m := workload(t, "ReplicaSet")
+	m.Hosting = &Hosting{Ref: Ref{APIVersion: "apps.kruise.io/v1alpha1", Kind: "CloneSet", Namespace: m.Namespace, Name: m.Name}, Settings: DefaultSettings()}
+	s := newStory(t, m)
+	s.commit.Source = "shop"
+	s.settle(Settled)
+	s.from("new", "shop")
+	if w := s.plan.Workloads[0]; w.Kind != "CloneSet" || len(w.Steps) == 0 || w.Steps[0][0].Ref != m.Ref {
+		t.Errorf("the plan is\n%s\nwant a CloneSet whose ReplicaSet is written", planText(t, s.plan))
+	}
+	s.settle(Settled)
+	if got := s.sourceOf(); got != "new" {
+		t.Errorf("the source is %q, want new", got)
+	}
+}
