@@ -62,7 +62,7 @@ func (s *stage) commit(w wish, message string) error {
 		j.wish = w
 		j.upset = j.upset || w.replicas != before.replicas
 		j.leaving = j.leaving || w.replicas != before.replicas
-		j.renewing = true
+		j.renewing = j.renewing || w.flag != before.flag || w.config != before.config
 	})
 	hash, err := s.repository.Commit(s.ctx, message, map[string]string{"web.yaml": w.manifest(s.nodes.Names())})
 	if err != nil {

@@ -28,9 +28,10 @@ type judge struct {
 	planned  map[types.UID]bool // a plan said recreate
 	upset    bool               // pods may be unavailable through others
 	leaving  bool               // pods may leave through others
-	blind    bool               // there are no plans to see, and the wish may need new pods
-	renewing bool               // of a blind judge: this commit needs new pods
-	anew     bool               // since all was calm, a plan wanted new pods
+	blind    bool               // there are no plans to see
+	renewing bool               // of a blind judge: since all was calm, a commit may have needed new pods
+	named    map[types.UID]bool // a plan knew them
+	flags    []flagged          // what only a new pod can have, of each commit that plans were made for
 	seen     []string           // commits that plans of this life were made for
 	accused  []string
 }
@@ -39,7 +40,7 @@ type judge struct {
 type podCase struct {
 	pod     *corev1.Pod
 	gone    bool
-	between bool                      // made while pods were made anew, so that its controller may replace it again
+	born    int                       // how many commits plans had been made for
 	changes map[string]int            // container -> times that its image was changed
 	crashes map[string]int            // container -> times that it was restarted after a crash
 	by      map[string]map[string]int // commit -> container -> times that it changed its image
@@ -47,7 +48,7 @@ type podCase struct {
 
 func newJudge(ledger *ledger, w wish, blind bool) *judge {
 	return &judge{wish: w, ledger: ledger, blind: blind, upset: true, leaving: true,
-		pods: map[types.UID]*podCase{}, taken: map[types.UID]bool{}, planned: map[types.UID]bool{}}
+		pods: map[types.UID]*podCase{}, taken: map[types.UID]bool{}, planned: map[types.UID]bool{}, named: map[types.UID]bool{}}
 }
 
 // accuse writes down what must not have been.
@@ -85,10 +86,7 @@ func (j *judge) calm() bool {
 	if j.unavailable() > 0 || j.count() != j.wish.desired() {
 		return false
 	}
-	j.upset, j.leaving, j.renewing, j.anew = false, false, false, false
-	for _, known := range j.pods {
-		known.between = false
-	}
+	j.upset, j.leaving, j.renewing = false, false, false
 	return true
 }
 
@@ -109,7 +107,7 @@ func (j *judge) event(event watch.Event) {
 	defer j.mu.Unlock()
 	known := j.pods[pod.UID]
 	if known == nil {
-		known = &podCase{pod: pod, between: j.anew, changes: map[string]int{}, crashes: map[string]int{}, by: map[string]map[string]int{}}
+		known = &podCase{pod: pod, born: len(j.flags), changes: map[string]int{}, crashes: map[string]int{}, by: map[string]map[string]int{}}
 		j.pods[pod.UID] = known
 	}
 	j.images(known, pod)
@@ -165,10 +163,33 @@ func (j *judge) leaves(known *podCase, pod *corev1.Pod, event watch.EventType) {
 	if !ends || known.gone || known.pod.DeletionTimestamp != nil {
 		return
 	}
-	if j.leaving || j.taken[pod.UID] || j.planned[pod.UID] || known.between || j.blind && j.renewing {
+	if j.leaving || j.taken[pod.UID] || j.planned[pod.UID] || j.blind && j.renewing || j.overlooked(known) {
 		return
 	}
 	j.accuseLocked("promise 3: pod %s goes, and no plan said recreate", pod.Name)
+}
+
+// flagged is the env of app that a commit wants.
+type flagged struct{ commit, flag string }
+
+// overlooked: the pod was made while its controller rolled, no plan has known it
+// yet, and it needs a new one for a commit of its time as those did that plans
+// knew. A pod that could be patched is never excused.
+func (j *judge) overlooked(known *podCase) bool {
+	return !j.named[known.pod.UID] && slices.ContainsFunc(j.flags[max(0, known.born-1):], func(f flagged) bool {
+		return f.flag != flagOf(known.pod.Spec.Containers)
+	})
+}
+
+func flagOf(containers []corev1.Container) string {
+	for _, container := range containers {
+		for _, env := range container.Env {
+			if env.Name == "FLAG" {
+				return env.Value
+			}
+		}
+	}
+	return ""
 }
 
 // unavailable counts pods that should serve and do not.

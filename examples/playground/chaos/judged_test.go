@@ -46,14 +46,17 @@ func TestTheJudgeAccusesWhoeverBreaksAPromise(t *testing.T) {
 			j.planned["web-0"] = true
 			j.event(watch.Event{Type: watch.Deleted, Object: pod("web-0").Pod})
 		}, ""},
-		{"a pod that was made while others were made anew", func(j *judge) {
-			j.anew = true
-			j.show(pod("web-new"))
-			j.event(watch.Event{Type: watch.Deleted, Object: pod("web-new").Pod})
+		{"a pod that goes for what only a new one can have, before a plan has known it", func(j *judge) {
+			j.flags = []flagged{{"c1", "f1"}, {"c2", "f2"}}
+			j.event(watch.Event{Type: watch.Deleted, Object: pod("web-new").with("f1").Pod})
 		}, ""},
-		{"a settled pod that goes while others are made anew", func(j *judge) {
-			j.anew = true
-			j.event(watch.Event{Type: watch.Deleted, Object: pod("web-0").Pod})
+		{"a new pod that goes though nothing needs another one", func(j *judge) {
+			j.flags = []flagged{{"c1", "f0"}, {"c2", "f1"}}
+			j.event(watch.Event{Type: watch.Deleted, Object: pod("web-new").with("f1").Pod})
+		}, "promise 3"},
+		{"a pod that a plan has known and kept", func(j *judge) {
+			j.flags, j.named["web-new"] = []flagged{{"c1", "f1"}, {"c2", "f2"}}, true
+			j.event(watch.Event{Type: watch.Deleted, Object: pod("web-new").with("f1").Pod})
 		}, "promise 3"},
 		{"a deletion of somebody else's", func(j *judge) {
 			r, _ := http.NewRequest(http.MethodDelete, "/api/v1/namespaces/shop/secrets/mine", nil)
@@ -93,6 +96,12 @@ func (p seenPod) running(image, commit string, restarts int32) seenPod {
 	p.Spec.Containers = []corev1.Container{{Name: "app", Image: image}}
 	p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "app", Image: image, RestartCount: restarts}}
 	p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+	return p
+}
+
+// with has a value that only a new pod can have.
+func (p seenPod) with(flag string) seenPod {
+	p.Spec.Containers[0].Env = []corev1.EnvVar{{Name: "FLAG", Value: flag}}
 	return p
 }
 

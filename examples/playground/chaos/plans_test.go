@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
 	"situ.gitops/planner"
@@ -21,17 +22,35 @@ func (j *judge) decide(commit planner.Commit, snap planner.Snapshot) planner.Pla
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.seen = append(j.seen, commit.ID)
+	j.takesUp(commit)
 	for _, workload := range plan.Workloads {
 		j.ledger.tell("plan of %.8s: %s %s %q, %d steps, %s", commit.ID, workload.State, workload.Verdict, workload.Text, len(workload.Steps), workload.Budget.Text)
 		for _, pod := range workload.Pods {
+			j.named[pod.UID] = true
 			if pod.Verb == planner.Recreate {
-				j.planned[pod.UID], j.anew = true, true
+				j.planned[pod.UID] = true
 			}
 		}
 		j.takes(workload, snap)
 	}
 	return plan
+}
+
+// takesUp writes down what only a new pod can have of a commit.
+func (j *judge) takesUp(commit planner.Commit) {
+	j.seen = append(j.seen, commit.ID)
+	if n := len(j.flags); n > 0 && j.flags[n-1].commit == commit.ID {
+		return
+	}
+	for _, m := range commit.Manifests {
+		var workload struct {
+			Spec struct{ Template corev1.PodTemplateSpec }
+		}
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(m.Object, &workload); err != nil {
+			j.accuseLocked("manifest %s: %v", m.Ref, err)
+		}
+		j.flags = append(j.flags, flagged{commit.ID, flagOf(workload.Spec.Template.Spec.Containers)})
+	}
 }
 
 // takes wants a plan to take no more pods down than the budget leaves, in the
