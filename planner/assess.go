@@ -20,6 +20,9 @@ type podCase struct {
 	resizes    bool     // through pods/resize, before the patch
 	progress   progress
 	turn       int
+	asked      bool   // somebody asks for this very pod to be deleted
+	fresh      bool   // and it has the wanted template
+	departs    bool   // it goes, and none takes its place
 	waits      bool   // it is its turn, and its host is not ready to make another in its place
 	foreign    bool   // its host's controller replaces it; situ must not
 	pulling    string // the image that it waits for, "" if it has all

@@ -74,7 +74,7 @@ func (s *replicaSet) home(r *rollout) bool {
 // size is how many pods there will be.
 func (s *replicaSet) size(r *rollout) int {
 	if r.foreignReplicas() {
-		return s.replicas()
+		return s.live()
 	}
 	return numberAt(r.proof.Object.Object, 1, "spec", "replicas")
 }
@@ -96,7 +96,7 @@ func (s *replicaSet) bearsNew(r *rollout) bool {
 		return true
 	}
 	for i := range r.cases {
-		if c := &r.cases[i]; !c.current && c.verdict == Recreate {
+		if c := &r.cases[i]; !c.current && c.verdict == Recreate && (!c.asked || c.fresh) {
 			return true
 		}
 	}

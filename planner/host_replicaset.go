@@ -1,6 +1,8 @@
 package planner
 
 import (
+	"fmt"
+
 	corev1 "k8s.io/api/core/v1"
 )
 
@@ -13,15 +15,19 @@ type replicaSet struct {
 	members []*corev1.Pod
 	want    Template
 	wanted  string // the revision of want
+	count   int    // of pods
 }
 
 func newReplicaSet(r *rollout, snap Snapshot) *replicaSet {
 	uid := r.live.Object.GetUID()
-	return &replicaSet{
+	s := &replicaSet{
 		set:     set{object: r.live.Object, records: recordsOf(snap.Owned[uid])},
 		members: active(snap.Pods[uid]),
 		want:    r.want, wanted: revision(r.want),
 	}
+	r.numbers = newNumbers(r, s.live(), s.members)
+	s.count = r.numbers.wanted
+	return s
 }
 
 func (s *replicaSet) made(pod *corev1.Pod) made { return s.recorded(pod.Labels[LabelRevision]) }
@@ -38,11 +44,13 @@ func (s *replicaSet) recorded(label string) made {
 
 func (s *replicaSet) String() string { return "replicaset/" + s.object.GetName() }
 
-func (s *replicaSet) replicas() int { return numberAt(s.object.Object, 1, "spec", "replicas") }
+func (s *replicaSet) live() int { return numberAt(s.object.Object, 1, "spec", "replicas") }
+
+func (s *replicaSet) replicas() int { return s.count }
 
 func (s *replicaSet) pods() []*corev1.Pod { return s.members }
 
-func (s *replicaSet) leaving() int { return max(0, len(s.members)-s.replicas()) }
+func (s *replicaSet) leaving() int { return max(0, len(s.members)-s.live()) }
 
 func (s *replicaSet) before(a, b *podCase) bool { return youngestFirst(a, b) }
 
@@ -71,7 +79,7 @@ func (s *replicaSet) steps(r *rollout) []Step {
 	if !same(s.template(), aim.template) || !observed(s.object) {
 		r.waitForBirths()
 	}
-	return steps(s.remember(r, aim), s.applyStep(r, aim), r.podStep(patch), s.forget(r, r.settings.history()))
+	return steps(s.remember(r, aim), s.applyStep(r, aim), r.podStep(patch), r.numbers.marks, s.forget(r, r.settings.history()))
 }
 
 // waitForBirths lets pods live that serve: until the controller has seen the
@@ -105,6 +113,8 @@ func (s *replicaSet) remember(r *rollout, aim aim) Step {
 }
 
 var (
+	replicasPath = []string{"spec", "replicas"}
+
 	labelPath = []string{"spec", "template", "metadata", "labels", LabelRevision}
 	basePath  = []string{"metadata", "annotations", AnnotationBaseRevision}
 	keptPath  = []string{"metadata", "annotations", AnnotationKeptRevision}
@@ -115,11 +125,19 @@ func (s *replicaSet) applyStep(r *rollout, aim aim) Step {
 	if aim.old {
 		except = append(except, []string{"spec", "template"})
 	}
-	if s.keptLabel() == aim.kept && (!aim.old || same(s.template(), aim.template)) && !r.differs(except...) {
+	n := r.numbers
+	if n.moved {
+		except = append(except, replicasPath)
+	}
+	if (!n.moved || n.live == n.replicas) && s.keptLabel() == aim.kept && (!aim.old || same(s.template(), aim.template)) && !r.differs(except...) {
 		return nil
 	}
 	body := r.applyBody()
 	text := "apply " + r.manifest.Ref.String()
+	if n.moved && n.replicas != n.wanted {
+		body = with(body, int64(n.replicas), replicasPath...)
+		text += fmt.Sprintf(", with %d replicas for now", n.replicas)
+	}
 	if aim.old {
 		body = with(body, clone(map[string]any(aim.template)), "spec", "template")
 		text += ", with the template that the partition keeps"

@@ -253,7 +253,9 @@ func (r *rollout) stageAfter(c *podCase) string {
 func (r *rollout) restarts(c *podCase) bool { return c.turn > 0 && c.verdict == Restart }
 
 // ends: the pod is deleted, as soon as its hook lets go of it.
-func (r *rollout) ends(c *podCase) bool { return c.turn == 1 && c.verdict == Recreate && !c.foreign }
+func (r *rollout) ends(c *podCase) bool {
+	return c.departs || c.turn == 1 && c.verdict == Recreate && !c.foreign
+}
 
 // keptAway: a hook keeps traffic away from the pod.
 func (r *rollout) keptAway(c *podCase) bool {

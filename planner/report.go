@@ -1,6 +1,7 @@
 package planner
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -44,6 +45,8 @@ func (r *rollout) podPlan(c *podCase) PodPlan {
 		p.State = Settled
 	case c.verdict == Refuse:
 		p.State = Failed
+	case c.departs:
+		p.Text = cmp.Or(p.Text, c.kept)
 	case c.kept != "":
 		p.State, p.Text = Held, c.kept
 	case c.progress.broken && c.current:
@@ -89,7 +92,7 @@ func (r *rollout) state(acting bool) (State, string) {
 		return Progressing, waiting
 	case missing > 0:
 		return Progressing, fmt.Sprintf("%d of %d pods are not there yet", missing, r.budget.Replicas)
-	case r.pending() > 0 && r.budget.MaxUnavailable == 0 && !r.native:
+	case r.pending() > 0 && r.budget.MaxUnavailable == 0 && !r.native && r.numbers.surge == 0:
 		return Held, "maxUnavailable 0 leaves no room for a restart"
 	case r.blockedBy() != "":
 		return Progressing, r.blockedBy()

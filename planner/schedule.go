@@ -11,6 +11,10 @@ func (r *rollout) count(h host) {
 	if promise == nil {
 		promise = h.maxUnavailable()
 	}
+	r.promise = promise
+	if r.numbers.moved {
+		r.surplus = max(0, available-h.replicas())
+	}
 	partition := r.settings.Partition
 	if partition == nil {
 		partition = h.partition()
@@ -29,6 +33,7 @@ func (r *rollout) count(h host) {
 		if r.scaler != "" {
 			r.budget.Text += "; replicas are left to " + r.scaler
 		}
+		r.budget.Text += r.surgeText()
 	}()
 	r.budget = Count(h.replicas(), available, partition, promise, h.floor())
 	if r.budget.MaxUnavailable == 0 && r.settings.Explicit && r.settings.MaxUnavailable == nil {
@@ -117,12 +122,14 @@ func (r *rollout) schedule(h host, allowed *disruptions) {
 	if !h.byOrdinal() {
 		r.keepPartition()
 	}
-	if set, ok := h.(*replicaSet); ok {
+	set, isSet := h.(*replicaSet)
+	if isSet {
 		set.bringBack(r)
+		r.departing(len(set.members))
 	}
 	r.native = (h.byOrdinal() || !r.keepsSome()) && r.renewing && r.all(Recreate)
 	r.stopped = r.firstBroken()
-	room, later := r.budget.Room, 0
+	room, later := r.rooms(), 0
 	for i := range r.cases {
 		c := &r.cases[i]
 		if c.current || c.kept != "" {
@@ -137,13 +144,16 @@ func (r *rollout) schedule(h host, allowed *disruptions) {
 			c.turn = 2
 		case c.verdict < Restart, !c.progress.available && !(r.stopped != "" && stageOf(c.pod) == stagePreparingUpdate):
 			c.turn = 1
-		case room > 0 && r.stopped == "" && c.mayRestart(allowed):
+		case room.has(c) && (r.stopped == "" || c.asked) && c.mayRestart(allowed):
 			c.turn = 1
-			room--
+			room.take(c)
 		default:
 			c.turn = 2 + later/max(1, r.budget.MaxUnavailable)
 			later++
 		}
+	}
+	if isSet {
+		r.depart(len(set.members))
 	}
 }
 
@@ -163,7 +173,7 @@ func (r *rollout) keepPartition() {
 	updatable := min(r.budget.Replicas-r.budget.Partition-current, len(r.cases)-current-r.budget.Partition)
 	for i := range r.cases {
 		c := &r.cases[i]
-		if c.current || c.kept != "" {
+		if c.current || c.kept != "" || c.asked {
 			continue
 		}
 		if updatable <= 0 {

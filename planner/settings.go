@@ -31,6 +31,8 @@ type Settings struct {
 	Deadline       time.Duration // an updated pod that is not available after it has failed
 	Revert         bool          // a failed update is taken back
 	Hooks          Hooks         // what pods wait for
+	MaxSurge       *Amount       // pods beyond those wanted, while some must be made anew; nil: none
+	Delete         []string      // pods that are to go
 
 	Paused   bool     // pods stay as they are; what is missing is made from the new template
 	OnDelete bool     // as Paused: a pod is made anew when somebody deletes it

@@ -144,7 +144,9 @@ func (s *story) wanted() int {
 	case "Pod":
 		return 1
 	default:
-		if live := s.objects[m.Ref]; live != nil {
+		if live := s.objects[m.Ref]; live != nil && m.Hosting != nil && at(m.Object, "spec", "replicas") != nil {
+			return min(numberAt(live.Object, 1, "spec", "replicas"), numberAt(m.Object, 1, "spec", "replicas"))
+		} else if live != nil {
 			return numberAt(live.Object, 1, "spec", "replicas")
 		}
 		return 0

@@ -50,6 +50,10 @@ type rollout struct {
 	scaler   string // who owns the replicas, if it is not Git
 	reverted string // why the template of before is wanted again
 	pulls    *pulls // of the whole plan
+
+	promise *Amount // maxUnavailable as it counts
+	surplus int     // available pods beyond those wanted, that a ReplicaSet is to lose
+	numbers numbers // of a ReplicaSet's pods
 }
 
 func planWorkload(commit Commit, m Manifest, snap Snapshot, coming coming, pulls *pulls, wake *time.Time) WorkloadPlan {
@@ -93,6 +97,7 @@ func planWorkload(commit Commit, m Manifest, snap Snapshot, coming coming, pulls
 	plan.Host = h.String()
 	claims := r.planClaims(&plan, snap)
 	plan.Steps = steps(append(r.steps(h, snap), claims)...)
+	plan.Warnings = slices.Concat(plan.Warnings, r.misnamed())
 	r.report(&plan, wake)
 	return plan
 }
@@ -146,6 +151,7 @@ func (r *rollout) assess(h host, snap Snapshot) {
 		if !c.current {
 			c.kept = cmp.Or(r.settings.keeps(), h.keeps(pod))
 		}
+		r.specify(&c)
 		r.cases = append(r.cases, c)
 	}
 	r.cases = r.settings.scattered(inOrder(r.cases, r.settings.Priority.over(h.before)))
@@ -216,7 +222,7 @@ func (r *rollout) inPlacePending() bool {
 func (r *rollout) current() int {
 	n := 0
 	for i := range r.cases {
-		if r.cases[i].current {
+		if r.cases[i].current || r.cases[i].fresh {
 			n++
 		}
 	}

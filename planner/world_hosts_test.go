@@ -1,6 +1,7 @@
 package planner
 
 import (
+	"cmp"
 	"fmt"
 	"reflect"
 	"slices"
@@ -31,7 +32,9 @@ func (w *world) replicaSets() {
 			w.createPod(pod)
 			pods = append(pods, pod)
 		}
-		slices.SortStableFunc(pods, func(a, b *corev1.Pod) int { return boolInt(isReady(a)) - boolInt(isReady(b)) })
+		slices.SortStableFunc(pods, func(a, b *corev1.Pod) int {
+			return cmp.Or(boolInt(isReady(a))-boolInt(isReady(b)), deletionCost(a)-deletionCost(b))
+		})
 		for _, pod := range pods[:max(0, len(pods)-want)] {
 			w.allow[pod.UID] = true // the count of a set is not situ's business
 			w.deletePod(pod.Name, "replicaset/"+rs.GetName())
@@ -42,6 +45,11 @@ func (w *world) replicaSets() {
 			o["status"] = map[string]any{"replicas": int64(len(pods)), "availableReplicas": int64(ready), "observedGeneration": rs.GetGeneration()}
 		})
 	}
+}
+
+func deletionCost(pod *corev1.Pod) int {
+	cost, _ := strconv.Atoi(pod.Annotations[corev1.PodDeletionCost])
+	return cost
 }
 
 func podOf(owner *unstructured.Unstructured, template map[string]any, name string) *corev1.Pod {

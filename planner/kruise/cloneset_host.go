@@ -27,6 +27,7 @@ func checkCloneSet(m planner.Manifest) []Mistake {
 		mistakes = append(mistakes, outside(&g.GracePeriodSeconds, 0, nobound, under(v.at, "inPlaceUpdateStrategy", "gracePeriodSeconds"))...)
 	}
 	mistakes = append(mistakes, outside(v.ProgressDeadlineSeconds, 1, nobound, []string{"spec", "progressDeadlineSeconds"})...)
+	mistakes = append(mistakes, badSurge(v)...)
 	mistakes = append(mistakes, badClaims(v.VolumeClaimTemplates)...)
 	return append(mistakes, badLifecycle(v.Lifecycle)...)
 }
@@ -65,6 +66,7 @@ func (v cloneSetView) asks() planner.Settings {
 	if v.rolling.MaxUnavailable != nil {
 		asks.MaxUnavailable = amount(v.rolling.MaxUnavailable)
 	}
+	asks.MaxSurge, asks.Delete = amount(v.rolling.MaxSurge), v.scale.PodsToDelete
 	asks.Paused = v.rolling.Paused
 	asks.Priority = priority(v.rolling.PriorityStrategy)
 	asks.Scatter = scatter(v.rolling.ScatterStrategy)

@@ -12,12 +12,14 @@ import (
 
 func TestHooksOfACloneSetAreThePlannersToWaitFor(t *testing.T) {
 	m := advanced(t, "CloneSet", `lifecycle:
+  preDelete: {finalizersHandler: [example.io/drain]}
   inPlaceUpdate: {labelsHandler: {example.io/filled: "yes"}, markPodNotReady: true}`)
 	if mistakes := Check(m); len(mistakes) > 0 {
 		t.Fatal(mistakes)
 	}
 	host := Host(m)[0]
 	want := planner.Hooks{
+		BeforeDelete: &planner.Hook{Finalizers: []string{"example.io/drain"}},
 		AroundUpdate: &planner.Hook{Labels: map[string]string{"example.io/filled": "yes"}, NotReady: true},
 	}
 	if got := host.Hosting.Settings.Hooks; !reflect.DeepEqual(got, want) {
@@ -54,6 +56,9 @@ func TestClaimTemplatesOfACloneSetAreVolumesOfItsPods(t *testing.T) {
 
 func TestCloneSetsAreCheckedForHowPodsComeAndGo(t *testing.T) {
 	for _, tt := range []struct{ spec, at string }{
+		{"updateStrategy: {rollingUpdate: {maxSurge: 120%}}", "updateStrategy.rollingUpdate.maxSurge"},
+		{"updateStrategy: {rollingUpdate: {podUpdatePolicy: InPlaceOnly, maxSurge: 1}}", "updateStrategy.rollingUpdate.maxSurge"},
+		{"scaleStrategy: {maxUnavailable: 1}", "scaleStrategy.maxUnavailable"},
 		{"lifecycle: {inPlaceUpdate: {markPodNotReady: true}}", "lifecycle.inPlaceUpdate"},
 		{"lifecycle: {preNormal: {labelsHandler: {a: b}}}", "lifecycle.preNormal"},
 		{"volumeClaimTemplates: [{spec: {}}]", "volumeClaimTemplates"},

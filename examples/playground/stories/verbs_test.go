@@ -19,6 +19,7 @@ var verbs = map[string]func(ts *testscript.TestScript, neg bool, args []string){
 	"commit":              commit,
 	"example":             example,
 	"exits":               exits,
+	"let":                 let,
 	"note":                note,
 	"await":               await,
 	"await-note":          awaitNote,
@@ -107,6 +108,13 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	case !errors.As(err, &exit) || strconv.Itoa(exit.ExitCode()) != args[0]:
 		ts.Fatalf("%s: %v, want exit code %s", strings.Join(args[1:], " "), err, args[0])
 	}
+}
+
+// let keeps what a program says in a variable.
+func let(ts *testscript.TestScript, neg bool, args []string) {
+	expect(ts, !neg && len(args) >= 2, "let VARIABLE PROGRAM [ARGUMENT...]")
+	ts.Check(ts.Exec(args[1], args[2:]...))
+	ts.Setenv(args[0], strings.TrimSpace(ts.ReadFile("stdout")))
 }
 
 // note shows what stands on a commit, read as any clone of the repository would.

@@ -1,0 +1,346 @@
+package planner
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+func surging(surge string, maxUnavailable int) func(*Settings) {
+	return func(s *Settings) {
+		amount, _ := ParseAmount(surge)
+		s.MaxSurge, s.MaxUnavailable = &amount, &Amount{Value: maxUnavailable}
+	}
+}
+
+// crowd counts the most pods that there were at a time.
+func (s *story) crowd() *int {
+	most := 0
+	s.others = append(s.others, func() { most = max(most, len(s.members())) })
+	return &most
+}
+
+// made counts the pods that are there or were, but for those of before.
+func (s *story) madeSince(before map[string]types.UID) int {
+	made := map[types.UID]bool{}
+	for _, uid := range s.uids() {
+		made[uid] = true
+	}
+	for _, pod := range s.gone {
+		made[pod.uid] = true
+	}
+	for _, uid := range before {
+		delete(made, uid)
+	}
+	return len(made)
+}
+
+func (s *story) replicasNow() int {
+	return numberAt(s.objects[s.commit.Manifests[0].Ref].Object, -1, "spec", "replicas")
+}
+
+func TestASurgeBringsNewPodsFirstAndEndsAtWhatGitWants(t *testing.T) {
+	for surge, most := range map[string]int{"1": 5, "2": 6, "50%": 6, "30%": 6, "100%": 8} {
+		t.Run(surge, func(t *testing.T) {
+			s := newStory(t, hosting(t, surging(surge, 0)))
+			s.settle(Settled)
+			before := s.uids()
+			crowd := s.crowd()
+			s.room = 0
+			s.change(env("debug"))
+			s.settle(Settled)
+			s.allNewSince(before)
+			if *crowd != most {
+				t.Errorf("there were %d pods at most, want %d", *crowd, most)
+			}
+			if got := s.madeSince(before); got != 4 || s.replicasNow() != 4 {
+				t.Errorf("%d pods were made and there are %d replicas, want 4 and 4", got, s.replicasNow())
+			}
+		})
+	}
+}
+
+func TestAnImageAloneNeverSurges(t *testing.T) {
+	s := newStory(t, hosting(t, surging("2", 1)))
+	s.settle(Settled)
+	before := s.uids()
+	crowd := s.crowd()
+	s.room = 1
+	s.change(image(0, "app:v2"))
+	s.settle(Settled)
+	s.sameSince(before)
+	if *crowd != 4 {
+		t.Errorf("there were %d pods, want 4", *crowd)
+	}
+}
+
+func TestNoSurgeWhereTheReplicasAreNotGits(t *testing.T) {
+	ask := func(s *Settings) { surging("1", 1)(s) }
+	s := newStory(t, hosting(t, ask), func(o map[string]any) { delete(mapAt(o, "spec"), "replicas") })
+	s.settle(Settled)
+	s.store(with(s.objects[s.commit.Manifests[0].Ref].Object, int64(3), "spec", "replicas"))
+	s.settle(Settled)
+	before := s.uids()
+	crowd := s.crowd()
+	s.change(env("debug"))
+	s.decide()
+	if text := s.plan.Workloads[0].Budget.Text; !strings.Contains(text, "no surge, since the replicas are not Git's") {
+		t.Errorf("the budget says %q", text)
+	}
+	s.settle(Settled)
+	s.allNewSince(before)
+	if *crowd > 3 || s.replicasNow() != 3 {
+		t.Errorf("there were %d pods and are %d replicas, want 3", *crowd, s.replicasNow())
+	}
+}
+
+func TestAPauseEndsASurge(t *testing.T) {
+	s := newStory(t, hosting(t, surging("1", 0)))
+	s.settle(Settled)
+	s.room = 0
+	s.change(env("debug"))
+	for s.replicasNow() == 4 {
+		s.rounds(1)
+	}
+	m := s.commit.Manifests[0]
+	paused := *m.Hosting
+	paused.Settings.Paused = true
+	m.Hosting = &paused
+	s.push(m)
+	s.settle(Held)
+	if got := len(s.members()); got != 4 || s.replicasNow() != 4 {
+		t.Errorf("%d pods and %d replicas while paused, want 4", got, s.replicasNow())
+	}
+}
+
+func TestASecondCommitInTheMiddleOfASurgeEndsAtWhatGitWants(t *testing.T) {
+	for rounds := range 20 {
+		s := newStory(t, hosting(t, surging("2", 0)))
+		s.settle(Settled)
+		s.room = 0
+		s.change(env("debug"))
+		s.rounds(rounds)
+		switch rounds % 3 {
+		case 0: // back
+			s.change(func(o map[string]any) { delete(containers(o)[0].(map[string]any), "env") })
+		case 1:
+			s.change(env("trace"), set1(int64(6), "spec", "replicas"))
+			s.room = -1
+		case 2:
+			s.change(env("trace"), set1(int64(2), "spec", "replicas"))
+		}
+		s.settle(Settled)
+		if want := numberAt(s.commit.Manifests[0].Object, 0, "spec", "replicas"); s.replicasNow() != want || len(s.members()) != want {
+			t.Errorf("after %d rounds: %d replicas, %d pods, want %d", rounds, s.replicasNow(), len(s.members()), want)
+		}
+	}
+}
+
+// A crash after any action of a surge loses nothing: neither a pod nor the way back.
+func TestASurgeGoesOnAfterACrashAtAnyAction(t *testing.T) {
+	for n := 0; ; n++ {
+		s := newStory(t, hosting(t, surging("1", 0)))
+		s.settle(Settled)
+		before := s.uids()
+		s.room = 0
+		s.change(env("debug"))
+		whole := s.crashAfter(n)
+		s.settle(Settled)
+		s.allNewSince(before)
+		if got := s.madeSince(before); got != 4 || s.replicasNow() != 4 {
+			t.Errorf("crash after %d actions: %d pods were made and there are %d replicas, want 4 and 4", n, got, s.replicasNow())
+		}
+		if whole {
+			t.Logf("%d actions", n)
+			return
+		}
+	}
+}
+
+// crashAfter carries out n actions of a commit, and then forgets the rest of the
+// round. It reports whether the commit had no more.
+func (s *story) crashAfter(n int) (whole bool) {
+	left := n
+	for range 120 {
+		s.tick()
+		s.catchUpAll("situ")
+		s.decide()
+		for _, w := range s.plan.Workloads {
+			for _, step := range w.Steps {
+				for i := range step {
+					if left == 0 {
+						return false
+					}
+					left--
+					s.carryOut([]Step{step[i : i+1]})
+				}
+			}
+		}
+		if s.plan.State == Settled {
+			return true
+		}
+	}
+	s.t.Fatal("the commit never settles")
+	return true
+}
+
+func TestNoOrderOfEventsLeavesASurgeBehind(t *testing.T) {
+	for seed := range *races {
+		s := newStory(t, hosting(t, surging("50%", 1)))
+		s.settle(Settled)
+		random := rand.New(rand.NewPCG(seed, 3))
+		for i := range 4 {
+			s.change(env(fmt.Sprint(i)), set1(int64(3+i%2), "spec", "replicas"))
+			s.race(random, random.IntN(200))
+		}
+		s.settle(Settled)
+		if s.replicasNow() != 4 || len(s.members()) != 4 {
+			t.Errorf("seed %d: %d replicas and %d pods, want 4", seed, s.replicasNow(), len(s.members()))
+		}
+	}
+}
+
+func deleting(names ...string) func(*Settings) {
+	return func(s *Settings) {
+		s.Delete, s.MaxUnavailable = names, &Amount{Value: 1}
+	}
+}
+
+// asking is the commit of now with other settings.
+func (s *story) asking(ask func(*Settings), edits ...edit) {
+	m := s.commit.Manifests[0]
+	h := *m.Hosting
+	ask(&h.Settings)
+	m.Hosting = &h
+	s.push(edited(m, edits...))
+}
+
+func (s *story) left(before map[string]types.UID) []string {
+	return slices.DeleteFunc(union(before, nil), func(name string) bool { return s.pods[name] == nil || s.pods[name].UID != before[name] })
+}
+
+func TestExactlyThePodsThatAreNamedGoWhenFewerAreWanted(t *testing.T) {
+	for n := 0; ; n++ {
+		s := newStory(t, hosting(t, func(*Settings) {}))
+		s.settle(Settled)
+		before := s.uids()
+		names := s.members()
+		s.asking(deleting(names[1], names[2]), set1(int64(2), "spec", "replicas"))
+		whole := s.crashAfter(n)
+		s.settle(Settled)
+		if got := s.left(before); !slices.Equal(got, []string{names[0], names[3]}) || s.madeSince(before) != 0 {
+			t.Errorf("crash after %d actions: pods %v are left of %v, and %d were made; want all but those named", n, got, names, s.madeSince(before))
+		}
+		if w := s.plan.Workloads[0].Warnings; len(w) != 2 {
+			t.Errorf("the warnings are %q, want one for each name that is gone", w)
+		}
+		if whole {
+			return
+		}
+	}
+}
+
+func TestANamedPodIsReplacedWhereAsManyAreWanted(t *testing.T) {
+	s := newStory(t, hosting(t, func(*Settings) {}))
+	s.settle(Settled)
+	before := s.uids()
+	names := s.members()
+	s.room = 1
+	s.asking(deleting(names[1], names[2], "stranger"))
+	s.settle(Settled)
+	if got := s.left(before); !slices.Equal(got, []string{names[0], names[3]}) || len(s.members()) != 4 {
+		t.Errorf("pods %v are left of %v and there are %d; want all but those named, and 4", got, names, len(s.members()))
+	}
+}
+
+func TestALabelOnAPodDeletesItEvenWhileUpdatesArePaused(t *testing.T) {
+	s := newStory(t, hosting(t, func(s *Settings) { s.Paused, s.MaxUnavailable = true, &Amount{Value: 1} }))
+	s.settle(Settled)
+	before := s.uids()
+	name := s.members()[0]
+	s.room = 1
+	pod := s.pods[name].DeepCopy()
+	pod.Labels[LabelDelete] = "true"
+	s.pods[name] = pod
+	s.settle(Settled)
+	if got := s.left(before); len(got) != 3 || slices.Contains(got, name) {
+		t.Errorf("pods %v are left, want all but %s", got, name)
+	}
+}
+
+// The controller would take the pod that is not ready first: the named one is
+// deleted by its UID.
+func TestANamedPodGoesThoughAnotherIsNotReady(t *testing.T) {
+	s := newStory(t, hosting(t, func(*Settings) {}))
+	s.settle(Settled)
+	before := s.uids()
+	names := s.members()
+	pod := s.pods[names[0]].DeepCopy()
+	makeUnready(pod)
+	s.pods[names[0]] = pod
+	s.asking(deleting(names[3]), set1(int64(3), "spec", "replicas"))
+	s.settle(Settled)
+	if slices.Contains(s.left(before), names[3]) || len(s.members()) != 3 {
+		t.Errorf("pods %v are left of %v, want 3 without the last", s.left(before), names)
+	}
+}
+
+func TestAHookHoldsPodsThatAreTooMany(t *testing.T) {
+	ask := func(s *Settings) { s.Hooks.BeforeDelete = &Hook{Finalizers: []string{drain}} }
+	for n := 0; ; n++ {
+		s := newStory(t, hosting(t, ask, withFinalizer))
+		s.settle(Settled)
+		before := s.uids()
+		s.change(set1(int64(2), "spec", "replicas"))
+		s.rounds(12)
+		s.sameSince(before)
+		prepared := s.at(stagePreparingDelete)
+		if len(prepared) != 2 {
+			t.Fatalf("stages are %v, want two that are prepared", s.stages())
+		}
+		s.others = append(s.others, s.playHooks)
+		whole := s.crashAfter(n)
+		s.settle(Settled)
+		for _, name := range prepared {
+			if s.pods[name] != nil {
+				t.Errorf("crash after %d actions: pod %s was prepared, and is there still", n, name)
+			}
+		}
+		if len(s.members()) != 2 || s.madeSince(before) != 0 {
+			t.Errorf("%d pods are left and %d were made, want 2 and none", len(s.members()), s.madeSince(before))
+		}
+		if whole {
+			return
+		}
+	}
+}
+
+func TestPodsThatWereTooManyStayWhenMoreAreWantedAgain(t *testing.T) {
+	ask := func(s *Settings) { s.Hooks.BeforeDelete = &Hook{Finalizers: []string{drain}} }
+	for rounds := range 12 {
+		s := newStory(t, hosting(t, ask, withFinalizer))
+		s.settle(Settled)
+		before := s.uids()
+		s.change(set1(int64(2), "spec", "replicas"))
+		s.rounds(6)
+		for _, name := range s.at(stagePreparingDelete) {
+			s.letGo(name)
+		}
+		s.rounds(rounds)
+		still := s.replicasNow() == 4
+		s.change(set1(int64(4), "spec", "replicas"))
+		s.settle(Settled)
+		if still {
+			s.sameSince(before)
+		}
+		for _, name := range s.members() {
+			if pod := s.pods[name]; stageOf(pod) != stageNormal || leaves(pod) {
+				t.Errorf("after %d rounds pod %s is %s, marked: %t; want it normal", rounds, name, stageOf(pod), leaves(pod))
+			}
+		}
+	}
+}
