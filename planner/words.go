@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -66,6 +67,16 @@ type Hosting struct {
 	Settings Settings  // what it asks of its rollout
 	Warnings []string  // what it asks for and does not get, and what to do instead
 	Sidecars *Sidecars // of a SidecarSet's policy, else nil
+}
+
+// HostedBy is the workload whose pods a stock object hosts, as Git names it.
+func HostedBy(host metav1.Object) (Ref, bool) {
+	hosts := host.GetAnnotations()[AnnotationHosts]
+	cut := strings.LastIndexByte(hosts, '/')
+	if cut < 0 {
+		return Ref{}, false
+	}
+	return Ref{APIVersion: hosts[:cut], Kind: hosts[cut+1:], Namespace: host.GetNamespace(), Name: host.GetName()}, true
 }
 
 // Named is the object as Git names it, and as people are told of it.

@@ -59,7 +59,7 @@ type rollout struct {
 func planWorkload(commit Commit, m Manifest, snap Snapshot, coming coming, pulls *pulls, wake *time.Time) WorkloadPlan {
 	plan := WorkloadPlan{Ref: m.Named(), Origin: m.Origin, Host: m.Ref.String()}
 	if m.Hosting != nil {
-		plan.Warnings = slices.Clone(m.Hosting.Warnings)
+		plan.Warnings = slices.Concat(m.Hosting.Warnings, astray(commit, m, snap))
 	}
 	live, exists := snap.Live[m.Ref]
 	proof := snap.Proofs[m.Ref]

@@ -20,7 +20,8 @@ import (
 var ErrNoPod = errors.New("there is no such pod")
 
 // Lineage reads a pod and names what it belongs to: its controller first, and
-// the controller's own last. It asks the server, not the caches.
+// the controller's own last. A stock object that hosts the pods of another kind
+// is followed by that workload. It asks the server, not the caches.
 func (c *Client) Lineage(ctx context.Context, namespace, name string) (*corev1.Pod, []planner.Ref, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
@@ -63,6 +64,9 @@ func (c *Client) owners(ctx context.Context, object metav1.Object) ([]planner.Re
 		}
 		if err != nil {
 			return owners, fmt.Errorf("read %s: %w", owner, err)
+		}
+		if hosted, ok := planner.HostedBy(next); ok {
+			owners = append(owners, hosted)
 		}
 		object = next
 	}
