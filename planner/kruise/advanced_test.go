@@ -69,6 +69,15 @@ func TestAdvancedKindsAskTheirHostsForWhatTheyCan(t *testing.T) {
 			nil,
 		},
 		{
+			"in any order", "StatefulSet",
+			"podManagementPolicy: Parallel\nupdateStrategy: {rollingUpdate: {partition: 2, maxUnavailable: 2, unorderedUpdate: {priorityStrategy: {orderPriority: [{orderedKey: rank}]}}}}",
+			`{"podManagementPolicy":"Parallel","updateStrategy":{"rollingUpdate":{"maxUnavailable":2}}}`,
+			func(s *planner.Settings) {
+				s.AnyOrder, s.Partition, s.MaxUnavailable = true, &planner.Amount{Value: 2}, &planner.Amount{Value: 2}
+				s.Priority = planner.Priority{Keys: []string{"rank"}}
+			},
+		},
+		{
 			"claims that grow", "StatefulSet", "volumeClaimUpdateStrategy: {type: OnPodRollingUpdate}", `{}`,
 			func(s *planner.Settings) { s.KeepClaims = false },
 		},
@@ -152,7 +161,9 @@ func TestAdvancedKindsAreChecked(t *testing.T) {
 		{"StatefulSet", rolling("inPlaceUpdateStrategy: {gracePeriodSeconds: -1}"), "updateStrategy.rollingUpdate.inPlaceUpdateStrategy.gracePeriodSeconds"},
 		{"StatefulSet", "volumeClaimUpdateStrategy: {type: Always}", "volumeClaimUpdateStrategy.type"},
 		{"StatefulSet", "reserveOrdinals: [1, 3]", "reserveOrdinals"},
-		{"StatefulSet", "lifecycle: {preDelete: {finalizersHandler: [a/b]}}", "lifecycle"},
+		{"StatefulSet", rolling("unorderedUpdate: {}"), "updateStrategy.rollingUpdate.unorderedUpdate"},
+		{"StatefulSet", "lifecycle: {preDelete: {finalizersHandler: [a/b]}}", "lifecycle.preDelete"},
+		{"StatefulSet", "lifecycle: {inPlaceUpdate: {markPodNotReady: true}}", "lifecycle.inPlaceUpdate"},
 		{"DaemonSet", "updateStrategy: {type: Rolling}", "updateStrategy.type"},
 		{"DaemonSet", rolling("rollingUpdateType: Inplace"), "updateStrategy.rollingUpdate.rollingUpdateType"},
 		{"DaemonSet", rolling("rollingUpdateType: InPlaceIfPossible, maxSurge: 1"), "updateStrategy.rollingUpdate.maxSurge"}, // case ds-003

@@ -64,9 +64,14 @@ type StatefulSetRollingUpdate struct {
 	MaxUnavailable        *intstr.IntOrString `json:"maxUnavailable,omitempty"`
 	PodUpdatePolicy       string              `json:"podUpdatePolicy,omitempty"`
 	Paused                bool                `json:"paused,omitempty"`
-	UnorderedUpdate       map[string]any      `json:"unorderedUpdate,omitempty"`
+	UnorderedUpdate       *UnorderedUpdate    `json:"unorderedUpdate,omitempty"`
 	InPlaceUpdateStrategy *StatefulSetInPlace `json:"inPlaceUpdateStrategy,omitempty"`
 	MinReadySeconds       *int32              `json:"minReadySeconds,omitempty"`
+}
+
+// UnorderedUpdate gives up the order of the ordinals.
+type UnorderedUpdate struct {
+	PriorityStrategy *UpdatePriorityStrategy `json:"priorityStrategy,omitempty"`
 }
 
 // StatefulSetInPlace is how one pod is updated in place.
@@ -106,15 +111,19 @@ var statefulSet = kind{
 		{Since: "v1beta1", Path: "spec.persistentVolumeClaimRetentionPolicy", Support: Works, Text: "of the stock StatefulSet"},
 		{Since: "v1beta1", Path: "spec.ordinals.start", Support: Works, Text: "of the stock StatefulSet"},
 		{Since: "v1beta1", Path: "spec.reserveOrdinals", Support: Refused, Text: "a stock StatefulSet leaves no ordinal out in the middle; leave out the first ones with ordinals.start, or split the set in two"},
-		{Since: "v1beta1", Path: "spec.lifecycle", Support: Refused, Text: "no hook is waited for; use a preStop hook of the container, or readiness gate InPlaceUpdateReady with gracePeriodSeconds"},
+		{Since: "v1beta1", Path: "spec.lifecycle.inPlaceUpdate", Support: Works, Text: "before and after each update that restarts a container; with markPodNotReady pods get readiness gate InPlaceUpdateReady, and are made anew once for it"},
+		{Since: "v1beta1", Path: "spec.lifecycle.preDelete", Support: Refused, Text: "the stock controller deletes pods and knows no hook; use a preStop hook of the container"},
+		{Since: "v1beta1", Path: "spec.lifecycle.preNormal", Support: Refused, Text: "use a readiness gate of your own, which keeps a new pod from being available until you open it"},
 		{Since: "v1beta1", Path: "spec.scaleStrategy.maxUnavailable", Support: Dropped, Text: "with podManagementPolicy Parallel all missing pods are made at once; with OrderedReady one after the other"},
 		{Path: "spec.updateStrategy.type", Support: Works, Text: "RollingUpdate if it is not written; with OnDelete a pod is updated when somebody deletes it"},
 		{Path: rolling + "podUpdatePolicy", Support: Works, Text: "ReCreate if it is not written; InPlaceIfPossible and InPlaceOnly need no readiness gate"},
-		{Path: rolling + "partition", Support: Works, Text: "pods with a lower ordinal stay, counted from ordinals.start; one of them that dies comes back as it was"},
+		{Path: rolling + "partition", Support: Works, Text: "pods with a lower ordinal stay, counted from ordinals.start; one of them that dies comes back as it was. With unorderedUpdate it is how many pods stay, and one of them that dies comes back updated"},
 		{Path: rolling + "maxUnavailable", Support: Works, Text: "1 if it is not written; a share rounds down, and to 1 at least; other than 1 it wants podManagementPolicy Parallel"},
 		{Path: rolling + "paused", Support: Works, Text: "no pod is updated, and one that dies comes back as it was; scaling goes on"},
 		{Path: rolling + "minReadySeconds", Support: Mapped, Text: "minReadySeconds of the stock StatefulSet, so it counts for new pods, too"},
-		{Path: rolling + "unorderedUpdate", Support: Refused, Text: "pods are updated from the highest ordinal down; leave it out"},
+		{Path: rolling + "unorderedUpdate", Support: Works, Text: "situ deletes or patches the pods itself while the stock controller keeps off; it wants podManagementPolicy Parallel"},
+		{Path: rolling + "unorderedUpdate.priorityStrategy.weightPriority", Support: Works, Text: "the heavier, the earlier; a pod that nothing matches weighs 0"},
+		{Path: rolling + "unorderedUpdate.priorityStrategy.orderPriority", Support: Works, Text: "the higher the number at the end of the label, the earlier; a pod that has none of the labels comes last, as one without a weight does"},
 		{Path: rolling + "inPlaceUpdateStrategy.gracePeriodSeconds", Support: Works, Text: "more than 0 adds readiness gate InPlaceUpdateReady to the template, which makes the pods anew once"},
 	},
 	check: checkStatefulSet,
@@ -126,7 +135,9 @@ func checkStatefulSet(m planner.Manifest) []Mistake {
 	strategy := spec.UpdateStrategy
 	claims := []string{"spec", "volumeClaimUpdateStrategy", "type"}
 	at := func(names ...string) []string { return append([]string{"spec", "updateStrategy"}, names...) }
-	mistakes := append(oneOf(spec.VolumeClaimUpdateStrategy.Type, claims, growing, onDelete), oneOf(strategy.Type, at("type"), "RollingUpdate", onDelete)...)
+	mistakes := badLifecycle(spec.Lifecycle)
+	mistakes = append(mistakes, oneOf(spec.VolumeClaimUpdateStrategy.Type, claims, growing, onDelete)...)
+	mistakes = append(mistakes, oneOf(strategy.Type, at("type"), "RollingUpdate", onDelete)...)
 	rolling := strategy.RollingUpdate
 	if rolling == nil {
 		return mistakes
@@ -142,6 +153,12 @@ func checkStatefulSet(m planner.Manifest) []Mistake {
 	if many := rolling.MaxUnavailable; many != nil && many.String() != "1" && spec.PodManagementPolicy != string(appsv1.ParallelPodManagement) {
 		mistakes = append(mistakes, Mistake{Path: at("maxUnavailable"), Text: fmt.Sprintf("is %q; other than 1 it wants podManagementPolicy: Parallel", many.String())})
 	}
+	if u := rolling.UnorderedUpdate; u != nil {
+		if spec.PodManagementPolicy != string(appsv1.ParallelPodManagement) {
+			mistakes = append(mistakes, Mistake{Path: at("unorderedUpdate"), Text: "wants podManagementPolicy: Parallel"})
+		}
+		mistakes = append(mistakes, badPriority(u.PriorityStrategy, at("unorderedUpdate", "priorityStrategy"))...)
+	}
 	mistakes = append(mistakes, outside(rolling.Partition, 0, nobound, at("partition"))...)
 	mistakes = append(mistakes, outside(rolling.MinReadySeconds, 0, 300, at("minReadySeconds"))...)
 	if s := rolling.InPlaceUpdateStrategy; s != nil {
@@ -152,26 +169,23 @@ func checkStatefulSet(m planner.Manifest) []Mistake {
 
 func hostStatefulSet(m planner.Manifest) []planner.Manifest {
 	spec := decode[StatefulSet](m).Spec
-	asks := planner.DefaultSettings()
-	asks.Update = planner.ReCreate
-	asks.KeepClaims = spec.VolumeClaimUpdateStrategy.Type != growing
 	written := mapAt(m.Object, "spec")
 	host := keep(written, "replicas", "selector", "template", "serviceName", "podManagementPolicy", "volumeClaimTemplates",
 		"revisionHistoryLimit", "persistentVolumeClaimRetentionPolicy", "ordinals")
+	asks, notReady := spec.asks()
+	if asks.Grace > 0 || notReady {
+		host["template"] = gated(mapAt(host, "template"))
+	}
 	strategy := keep(mapAt(written, "updateStrategy"), "type")
 	if rolling := spec.UpdateStrategy.RollingUpdate; rolling != nil {
-		asks.MaxUnavailable, asks.Paused = amount(rolling.MaxUnavailable), rolling.Paused
-		if rolling.PodUpdatePolicy != "" {
-			asks.Update, asks.Explicit = planner.UpdateType(rolling.PodUpdatePolicy), true
-		}
-		if s := rolling.InPlaceUpdateStrategy; s != nil && s.GracePeriodSeconds > 0 {
-			asks.Grace = time.Duration(s.GracePeriodSeconds) * time.Second
-			host["template"] = gated(mapAt(host, "template"))
-		}
 		if rolling.MinReadySeconds != nil {
 			host["minReadySeconds"] = int64(*rolling.MinReadySeconds)
 		}
-		if own := keep(mapAt(written, "updateStrategy", "rollingUpdate"), "partition", "maxUnavailable"); len(own) > 0 {
+		own := keep(mapAt(written, "updateStrategy", "rollingUpdate"), "partition", "maxUnavailable")
+		if asks.AnyOrder {
+			delete(own, "partition") // the stock one is an ordinal
+		}
+		if len(own) > 0 {
 			strategy["rollingUpdate"] = own
 		}
 	}
@@ -179,4 +193,30 @@ func hostStatefulSet(m planner.Manifest) []planner.Manifest {
 		host["updateStrategy"] = strategy
 	}
 	return []planner.Manifest{hosted(m, planner.Ref{APIVersion: "apps/v1", Kind: "StatefulSet"}, host, asks)}
+}
+
+// asks is what the planner does itself, and whether a hook keeps traffic away.
+func (s StatefulSetSpec) asks() (asks planner.Settings, notReady bool) {
+	asks = planner.DefaultSettings()
+	asks.Update = planner.ReCreate
+	asks.KeepClaims = s.VolumeClaimUpdateStrategy.Type != growing
+	asks.Hooks, notReady = hooks(s.Lifecycle)
+	rolling := s.UpdateStrategy.RollingUpdate
+	if rolling == nil {
+		return asks, notReady
+	}
+	asks.MaxUnavailable, asks.Paused = amount(rolling.MaxUnavailable), rolling.Paused
+	if rolling.PodUpdatePolicy != "" {
+		asks.Update, asks.Explicit = planner.UpdateType(rolling.PodUpdatePolicy), true
+	}
+	if g := rolling.InPlaceUpdateStrategy; g != nil {
+		asks.Grace = time.Duration(g.GracePeriodSeconds) * time.Second
+	}
+	if u := rolling.UnorderedUpdate; u != nil {
+		asks.AnyOrder, asks.Priority = true, priority(u.PriorityStrategy)
+		if rolling.Partition != nil {
+			asks.Partition = &planner.Amount{Value: int(*rolling.Partition)}
+		}
+	}
+	return asks, notReady
 }
