@@ -1,6 +1,8 @@
 package planner
 
 import (
+	"fmt"
+	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -140,5 +142,66 @@ func TestAnyOrderMayComeAndGo(t *testing.T) {
 		s.settle(Settled)
 		s.sameSince(before)
 		s.restarted(0, 1)
+	}
+}
+
+// hostedKinds are workloads whose hosts situ keeps off while it updates their pods.
+func hostedKinds(t *testing.T) map[string]Manifest {
+	parallel := edited(workload(t, "StatefulSet"), set1("Parallel", "spec", "podManagementPolicy"))
+	return map[string]Manifest{
+		"any order":    asking(parallel, func(a *Settings) { a.AnyOrder = true }),
+		"by priority":  asking(parallel, func(a *Settings) { a.AnyOrder, a.Priority = true, Priority{Keys: []string{"app"}} }),
+		"chosen nodes": asking(workload(t, "DaemonSet"), func(a *Settings) { a.Nodes = &metav1.LabelSelector{} }),
+	}
+}
+
+func TestNoOrderOfEventsBreaksAHostedWorkload(t *testing.T) {
+	for name, m := range hostedKinds(t) {
+		for seed := range *races {
+			t.Run(fmt.Sprintf("%s/%d", name, seed), func(t *testing.T) {
+				random := rand.New(rand.NewPCG(seed, 11))
+				s := newStory(t, m)
+				s.settle(Settled)
+				before := s.uids()
+				s.room = 1
+				s.change(image(0, "app:v2"))
+				s.race(random, random.IntN(300))
+				s.change(image(1, "tail:v2"), podAnnotation("config", "b"))
+				s.race(random, random.IntN(300))
+				s.settle(Settled)
+				s.sameSince(before)
+				s.restarted(0, 1)
+				s.restarted(1, 1)
+
+				if m.Kind == "DaemonSet" {
+					s.room = -1 // its own controller rolls, on what its cache shows
+				}
+				s.change(env("debug"))
+				s.race(random, 300)
+				s.change(image(0, "app:v3"))
+				s.settle(Settled)
+			})
+		}
+	}
+}
+
+func TestAnOrderOfTheUsersOwnIsKept(t *testing.T) {
+	for _, update := range []UpdateType{InPlaceIfPossible, ReCreate} {
+		s := newStory(t, workload(t, "StatefulSet"), set1("Parallel", "spec", "podManagementPolicy"))
+		s.settle(Settled)
+		for i, name := range []string{"web-1", "web-3", "web-0", "web-2"} {
+			pod := s.pods[name].DeepCopy()
+			pod.Labels["rank"] = fmt.Sprint(9 - i)
+			s.pods[name] = pod
+		}
+		s.room, s.meddled = 1, true
+		s.push(asking(s.commit.Manifests[0], func(a *Settings) {
+			a.Update, a.AnyOrder, a.Partition, a.Priority = update, true, &Amount{Value: 2}, Priority{Keys: []string{"rank"}}
+		}))
+		s.change(image(0, "app:v2"))
+		s.settle(Held)
+		if got := s.updated("app:v2"); !slices.Equal(got, []string{"web-1", "web-3"}) {
+			t.Errorf("%s: %v are updated, want those with the highest ranks", update, got)
+		}
 	}
 }
