@@ -63,15 +63,15 @@ var otherBatch = map[string]struct{ first, why string }{
 // notRun are the cases that are not run here, and why.
 var notRun = map[string]string{
 	"type-013": "its maxSurge is refused by a webhook of that kind; a host without surge has no such field",
-	"vct-007":  "a StatefulSet keeps volume claims out of the pods' template; the server refuses to change them",
+	"vct-007":  "run beside its kind, in planner/kruise, as all cases of that kind are",
 	"vct-009":  "as vct-007",
 	"pod-009":  "grace periods are told as stories of the pod's way, with the gate and a clock",
 	"pod-011":  "the revision label moves with the last container, so no pod of ours is in this state; remainders are told as stories",
-	"sts-003":  "no readiness gate is needed to update in place; nothing is refused",
+	"sts-003":  "as vct-007",
 	"sts-005":  "the server refuses it, and its own words are shown; asked of a real one elsewhere",
-	"sts-007":  "a rule of that kind's webhook; the stock StatefulSet has no such rule",
-	"sts-009":  "the stock StatefulSet cannot be paused",
-	"ds-003":   "a rule of that kind's webhook",
+	"sts-007":  "as vct-007",
+	"sts-009":  "as vct-007",
+	"ds-003":   "as vct-007",
 	"ds-007":   "as sts-005",
 	"ss-":      "SidecarSets are run beside their kind, in planner/kruise",
 }

@@ -97,7 +97,7 @@ var countedOtherwise = map[string]struct{ got, why string }{
 // notCounted are the counts that are not made here, and why.
 var notCounted = map[string]string{
 	"ord-cs-03": "priority strategies come with the kinds that have them",
-	"upd-st-01": "reserved ordinals come with the kind that has them",
+	"upd-st-01": "reserved ordinals are refused, in planner/kruise: a stock StatefulSet has none",
 	"ord-st-01": "as upd-st-01",
 	"rev-st-01": "the StatefulSet's own controller makes missing pods; the stories lose pods below a partition",
 	"upd-ss-07": "a story of its kind, in planner/kruise",
