@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -13,7 +14,7 @@ import (
 const nextPod = "next-pod"
 
 // atRecreate is why a container keeps what it has though the set has changed.
-const atRecreate = "the rest of the change comes when it is made anew"
+const atRecreate = "kept as made: the rest of the change comes with a new pod"
 
 // assess compares what a pod remembers of the set with what the set wants. The
 // images are those that the set gave: what somebody else has written since is drift.
@@ -77,7 +78,8 @@ func (s *sidecarSet) differing(had SidecarRecord) []Reason {
 	var reasons []Reason
 	for _, part := range union(had.Parts, s.Record.Parts) {
 		if had.Parts[part] != s.Record.Parts[part] {
-			reasons = append(reasons, Reason{Rule: nextPod, Field: "spec." + part, Text: "changed beyond its image; running pods keep what they have until they are made anew"})
+			list, name, _ := strings.Cut(part, "/")
+			reasons = append(reasons, Reason{Rule: nextPod, Field: "spec." + list + "[" + name + "]", Text: "changed beyond its image; running pods keep what they have until they are made anew"})
 		}
 	}
 	return reasons

@@ -76,7 +76,7 @@ func Type(ref planner.Ref) reflect.Type {
 
 // Mistake is something in a manifest that a person must mend.
 type Mistake struct {
-	Path []string // of the field
+	Path []string // of the field; "[0]" is an item of a list
 	Text string   // what is wrong with it, and the way out
 }
 

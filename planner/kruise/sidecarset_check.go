@@ -41,13 +41,13 @@ func checkSidecarSet(m planner.Manifest) []Mistake {
 		say("is missing or empty; want a container, or patchPodMetadata", "spec", "containers")
 	}
 	for i := range v.InitContainers {
-		mistakes = append(mistakes, badSidecar(&v.InitContainers[i], seen, "spec", "initContainers["+strconv.Itoa(i)+"]")...)
+		mistakes = append(mistakes, badSidecar(&v.InitContainers[i], seen, "spec", "initContainers", item(i))...)
 	}
 	for i := range v.Containers {
-		mistakes = append(mistakes, badSidecar(&v.Containers[i], seen, "spec", "containers["+strconv.Itoa(i)+"]")...)
+		mistakes = append(mistakes, badSidecar(&v.Containers[i], seen, "spec", "containers", item(i))...)
 	}
 	for i, patch := range v.PatchPodMetadata {
-		at := []string{"spec", "patchPodMetadata[" + strconv.Itoa(i) + "]"}
+		at := []string{"spec", "patchPodMetadata", item(i)}
 		if patch.PatchPolicy == "MergePatchJson" {
 			say("MergePatchJson is not supported: write the whole value, with Overwrite", append(at, "patchPolicy")...)
 			continue
@@ -120,13 +120,15 @@ func badSidecar(c *SidecarContainer, seen map[string]bool, at ...string) []Mista
 	mistakes = append(mistakes, oneOf(c.PodInjectPolicy, append(slices.Clip(at), "podInjectPolicy"), beforeApp, afterApp)...)
 	mistakes = append(mistakes, oneOf(c.ShareVolumePolicy.Type, append(slices.Clip(at), "shareVolumePolicy", "type"), "enabled", "disabled")...)
 	for i, env := range c.TransferEnv {
-		path := "transferEnv[" + strconv.Itoa(i) + "]"
 		if env.SourceContainerName == "" && nameField(env) == "" {
-			say("names no container; want sourceContainerName, or a label or annotation of the pod in sourceContainerNameFrom.fieldRef", path)
+			say("names no container; want sourceContainerName, or a label or annotation of the pod in sourceContainerNameFrom.fieldRef", "transferEnv", item(i))
 		}
 		if len(namesOf(env)) == 0 {
-			say("names no env; want envName or envNames", path)
+			say("names no env; want envName or envNames", "transferEnv", item(i))
 		}
 	}
 	return mistakes
 }
+
+// item is the step of a path to one item of a list.
+func item(i int) string { return "[" + strconv.Itoa(i) + "]" }

@@ -3,6 +3,8 @@ package manifest
 import (
 	"maps"
 	"slices"
+	"strconv"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation"
 
@@ -65,8 +67,26 @@ func (d *document) settings(at where, m planner.Manifest) {
 // hosting is what a workload of OpenKruise asks of whoever hosts it.
 func (d *document) hosting(at where, m planner.Manifest) {
 	for _, mistake := range kruise.Check(m) {
-		d.say(steps(at, mistake.Path...), "%s", mistake.Text)
+		place := at
+		for _, name := range mistake.Path {
+			if i, ok := itemOf(name); ok {
+				place = place.item(i)
+				continue
+			}
+			place = place.field(name)
+		}
+		d.say(place, "%s", mistake.Text)
 	}
+}
+
+// itemOf is the number of an item of a list, as "[0]" names it.
+func itemOf(name string) (i int, ok bool) {
+	number, ok := strings.CutPrefix(name, "[")
+	if !ok {
+		return 0, false
+	}
+	i, err := strconv.Atoi(strings.TrimSuffix(number, "]"))
+	return i, err == nil
 }
 
 // lookup follows field names, nil if one is not there.
