@@ -213,8 +213,11 @@ func (f *follower) refused() bool {
 
 // NamesakesOf are the stock objects of its name that a workload's plan depends on.
 func NamesakesOf(m Manifest) []Ref {
-	if IsFollowed(m.Ref) {
+	switch {
+	case IsFollowed(m.Ref):
 		return []Ref{hostRef(m.Ref)}
+	case m.Hosting != nil && m.Kind == "ReplicaSet":
+		return []Ref{deploymentRef(m.Ref)}
 	}
 	return nil
 }

@@ -2,8 +2,10 @@ package planner
 
 import (
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 // replicaSet carries its pods itself. Its controller never touches the pods that
@@ -14,14 +16,17 @@ type replicaSet struct {
 	set
 	members []*corev1.Pod
 	want    Template
-	wanted  string // the revision of want
-	count   int    // of pods
+	wanted  string                       // the revision of want
+	count   int                          // of pods
+	orphans []*unstructured.Unstructured // records from before it was there
 }
 
 func newReplicaSet(r *rollout, snap Snapshot) *replicaSet {
 	uid := r.live.Object.GetUID()
+	orphans := orphanRecords(r.manifest, snap)
 	s := &replicaSet{
-		set:     set{object: r.live.Object, records: recordsOf(snap.Owned[uid])},
+		orphans: orphans,
+		set:     set{object: r.live.Object, records: recordsOf(slices.Concat(orphans, snap.Owned[uid]))},
 		members: active(snap.Pods[uid]),
 		want:    r.want, wanted: revision(r.want),
 	}
@@ -79,7 +84,7 @@ func (s *replicaSet) steps(r *rollout) []Step {
 	if !same(s.template(), aim.template) || !observed(s.object) {
 		r.waitForBirths()
 	}
-	return steps(s.remember(r, aim), s.applyStep(r, aim), r.podStep(patch), r.numbers.marks, s.forget(r, r.settings.history()))
+	return steps(s.adopt(r), s.remember(r, aim), s.applyStep(r, aim), r.podStep(patch), r.numbers.marks, s.forget(r, r.settings.history()))
 }
 
 // waitForBirths lets pods live that serve: until the controller has seen the

@@ -141,6 +141,7 @@ type Action struct {
 	Body        any       // JSON object, or list of JSON patch operations
 	Adopt       bool      // before it: hand fields that kubectl owned over to situ
 	Disown      []string  // before it: fields that situ gives up, such as "spec.replicas"; their values stay
+	Orphan      bool      // of a deletion: what the object owns stays, without an owner
 	DryRun      bool      // only asked, not done: a refusal stops the steps behind it
 	Text        string    // what and why, for people
 }

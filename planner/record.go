@@ -2,6 +2,7 @@ package planner
 
 import (
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -27,15 +28,11 @@ func recordsOf(owned []*unstructured.Unstructured) records {
 
 // record makes the ControllerRevision of a template.
 func (r *rollout) record(t Template, name string) Action {
-	owner := r.live.Object
 	metadata := map[string]any{
-		"name":      r.manifest.Name + "-situ-" + name,
-		"namespace": r.manifest.Namespace,
-		"labels":    map[string]any{LabelRevision: name},
-		"ownerReferences": []any{map[string]any{
-			"apiVersion": r.manifest.APIVersion, "kind": r.manifest.Kind, "name": r.manifest.Name,
-			"uid": string(owner.GetUID()), "controller": true, "blockOwnerDeletion": true,
-		}},
+		"name":            recordPrefix(r.manifest) + name,
+		"namespace":       r.manifest.Namespace,
+		"labels":          map[string]any{LabelRevision: name},
+		"ownerReferences": r.owner(),
 	}
 	ref := Ref{APIVersion: "apps/v1", Kind: "ControllerRevision", Namespace: r.manifest.Namespace, Name: metadata["name"].(string)}
 	body := map[string]any{
@@ -43,6 +40,44 @@ func (r *rollout) record(t Template, name string) Action {
 		"revision": int64(1), "data": revisionData(t),
 	}
 	return Action{Name: "record", Mode: CreateOnly, Ref: ref, Body: body, Text: "remember the template of " + r.manifest.Ref.String()}
+}
+
+func recordPrefix(m Manifest) string { return m.Name + "-situ-" }
+
+// owner makes the live workload the owner of a record.
+func (r *rollout) owner() []any {
+	return []any{map[string]any{
+		"apiVersion": r.manifest.APIVersion, "kind": r.manifest.Kind, "name": r.manifest.Name,
+		"uid": string(r.uid()), "controller": true, "blockOwnerDeletion": true,
+	}}
+}
+
+// orphanRecords are the records of a hosted workload that were written down before
+// there was a host, or that a Deployment has left.
+func orphanRecords(m Manifest, snap Snapshot) []*unstructured.Unstructured {
+	if m.Hosting == nil {
+		return nil
+	}
+	var found []*unstructured.Unstructured
+	for _, o := range snap.Strays[m.Namespace].Revisions {
+		if strings.HasPrefix(o.GetName(), recordPrefix(m)) && o.GetLabels()[LabelRevision] != "" && len(o.GetOwnerReferences()) == 0 {
+			found = append(found, o)
+		}
+	}
+	slices.SortFunc(found, func(a, b *unstructured.Unstructured) int { return strings.Compare(a.GetName(), b.GetName()) })
+	return found
+}
+
+// adopt gives such records to the host, so that they end with it.
+func (s *replicaSet) adopt(r *rollout) Step {
+	var step Step
+	for _, o := range s.orphans {
+		step = append(step, Action{
+			Name: "adopt", Mode: JSONPatch, Ref: refAt(o), UID: o.GetUID(), Text: "give controllerrevision/" + o.GetName() + " to " + r.manifest.Ref.String(),
+			Body: []any{map[string]any{"op": "add", "path": "/metadata/ownerReferences", "value": r.owner()}},
+		})
+	}
+	return step
 }
 
 // set is a ReplicaSet that carries pods, and the records of what it carried before.

@@ -30,6 +30,7 @@ type Settings struct {
 	Grace          time.Duration // between "not ready" and the patch, for pods with the readiness gate
 	Deadline       time.Duration // an updated pod that is not available after it has failed
 	Revert         bool          // a failed update is taken back
+	TakeOver       string        // the kind of a workload of the same name whose pods this one takes
 	Hooks          Hooks         // what pods wait for
 	MaxSurge       *Amount       // pods beyond those wanted, while some must be made anew; nil: none
 	Delete         []string      // pods that are to go
@@ -93,7 +94,7 @@ var updateTypes = []UpdateType{InPlaceIfPossible, InPlaceOnly, ReCreate}
 // settable are the annotations that a person may write on a workload.
 var settable = []string{
 	AnnotationUpdate, AnnotationPartition, AnnotationMaxUnavailable,
-	AnnotationGrace, AnnotationDeadline, AnnotationOnFailure,
+	AnnotationGrace, AnnotationDeadline, AnnotationOnFailure, AnnotationTakeOver,
 }
 
 // SettingsOf reads the annotations of a workload; they outrank what a kind of its
@@ -143,6 +144,10 @@ func (s *Settings) set(key, text string) (want string) {
 		s.Revert = text == "revert"
 	case key == AnnotationOnFailure:
 		return "stop or revert"
+	case key == AnnotationTakeOver && text == "Deployment":
+		s.TakeOver = text
+	case key == AnnotationTakeOver:
+		return "Deployment"
 	default:
 		return "no such annotation: those that a workload may have are " + strings.Join(settable, ", ")
 	}

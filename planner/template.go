@@ -27,6 +27,8 @@ const (
 	AnnotationRollout        = Domain + "/rollout"           // on a host that situ holds still for a moment
 	AnnotationBaseRevision   = Domain + "/base-revision"     // on a ReplicaSet: what its pods without LabelRevision were made from
 	AnnotationKeptRevision   = Domain + "/kept-revision"     // on a ReplicaSet: what a partition keeps pods at
+	AnnotationTakeOver       = Domain + "/take-over"         // Deployment: one of the workload's name and selector hands its pods over
+	AnnotationHandedOver     = Domain + "/handed-over"       // on a ReplicaSet whose pods go to another workload: which one
 	AnnotationHosts          = Domain + "/hosts"             // on a stock object: the kind whose pods it hosts, such as apps.kruise.io/v1alpha1/CloneSet
 	AnnotationSource         = Domain + "/source"            // on what situ writes: the source that wants it
 	AnnotationState          = Domain + "/state"             // on a pod: its last update in place

@@ -135,7 +135,8 @@ type Snapshot struct {
 	Owned  map[types.UID][]*unstructured.Unstructured // ReplicaSets and ControllerRevisions, by their controller
 	Served Served
 
-	Namesakes map[Ref]Namesake // stock objects that share the name of a workload of OpenKruise
+	Namesakes map[Ref]Namesake  // stock objects that share the name of a workload of OpenKruise
+	Strays    map[string]Strays // by namespace, where a stock object hosts, or is to host, a workload of OpenKruise
 
 	Autoscalers map[Ref]string                             // workload -> what owns its replicas: "horizontalpodautoscaler/web"
 	Disruptions map[string][]*policyv1.PodDisruptionBudget // by namespace

@@ -75,6 +75,10 @@ func planWorkload(commit Commit, m Manifest, snap Snapshot, coming coming, pulls
 	if m.Kind == "Pod" {
 		r.want = plain(barePod(proof.Object.Object))
 	}
+	if h := newHandover(r, snap); !exists && h != nil {
+		h.plan(&plan, snap, wake)
+		return plan
+	}
 	if !exists {
 		plan.State, plan.Text = Progressing, "to be created"
 		plan.Steps = createSteps(r)

@@ -158,6 +158,9 @@ func (c *caches) pulls(namespace string) []*sighting {
 	return c.indexed(place{podResource, namespace}, pullIndex, pullIndex)
 }
 
+// strays gives the objects of a place that nobody looks after.
+func (c *caches) strays(at place) []*sighting { return c.indexed(at, strayIndex, "") }
+
 // all gives every object of a place.
 func (c *caches) all(at place) []*sighting {
 	w := c.at(at)
@@ -174,7 +177,7 @@ func (c *caches) indexed(at place, index, key string) []*sighting {
 	}
 	stored, err := w.informer.GetIndexer().ByIndex(index, key)
 	if err != nil {
-		return nil // impossible: every cache has both indexes
+		return nil // impossible: every cache has all indexes
 	}
 	return sightings(stored)
 }

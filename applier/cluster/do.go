@@ -150,8 +150,11 @@ func (c *Client) create(ctx context.Context, at place, action planner.Action) er
 }
 
 func (c *Client) delete(ctx context.Context, door metadata.ResourceInterface, at place, action planner.Action) error {
-	background := metav1.DeletePropagationBackground
-	options := metav1.DeleteOptions{PropagationPolicy: &background, DryRun: dryRunOf(action)}
+	policy := metav1.DeletePropagationBackground
+	if action.Orphan {
+		policy = metav1.DeletePropagationOrphan
+	}
+	options := metav1.DeleteOptions{PropagationPolicy: &policy, DryRun: dryRunOf(action)}
 	if action.UID != "" {
 		options.Preconditions = &metav1.Preconditions{UID: &action.UID}
 	}

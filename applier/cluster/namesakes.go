@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	"situ.gitops/planner"
 )
@@ -22,11 +23,35 @@ func (t target) namesakes() map[planner.Ref]named {
 }
 
 // gatherNamesakes adds those of a target that exist, and has all of them watched.
-func (c *Client) gatherNamesakes(snapshot planner.Snapshot, t target, names map[named]bool) {
+func (c *Client) gatherNamesakes(snapshot planner.Snapshot, t target, names map[named]bool, owners map[types.UID]bool) {
 	for ref, at := range t.namesakes() {
 		names[at] = true
 		if seen := c.caches.find(at.place, at.name); seen != nil {
 			snapshot.Namesakes[ref] = planner.Namesake{Object: seen.full, Ours: seen.ours}
+			c.gatherOwned(snapshot, owners, ref.Namespace, seen.GetUID())
 		}
 	}
+}
+
+// gatherStrays adds what a hosted workload may find without anybody who looks
+// after it, and has it watched.
+func (c *Client) gatherStrays(snapshot planner.Snapshot, t target, owners map[types.UID]bool) {
+	namespace := t.manifest.Namespace
+	if _, done := snapshot.Strays[namespace]; done || t.manifest.Hosting == nil {
+		return
+	}
+	var found planner.Strays
+	for _, pod := range c.caches.strays(place{podResource, namespace}) {
+		found.Pods = append(found.Pods, pod.pod)
+		owners[ownerOf(pod)] = true
+	}
+	for _, set := range c.caches.strays(place{replicaSets, namespace}) {
+		found.Sets = append(found.Sets, set.full)
+		c.gatherOwned(snapshot, owners, namespace, set.GetUID())
+	}
+	for _, revision := range c.caches.strays(place{revisions, namespace}) {
+		found.Revisions = append(found.Revisions, revision.full)
+	}
+	owners[""] = true
+	snapshot.Strays[namespace] = found
 }

@@ -4,6 +4,7 @@ import (
 	"hash/fnv"
 	"maps"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -11,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"situ.gitops/planner"
+	"situ.gitops/planner/kruise"
 )
 
 // sighting is one object as a cache keeps it. The embedded metadata lack what
@@ -132,6 +134,29 @@ func ownerOf(object metav1.Object) types.UID {
 		}
 	}
 	return ""
+}
+
+// strayIndex finds what nobody looks after: objects without a controller, or whose
+// controller is of OpenKruise.
+const strayIndex = "stray"
+
+// strayKinds are looked for, beside pods.
+var strayKinds = []string{"ReplicaSet", "ControllerRevision"}
+
+func indexByStray(stored any) ([]string, error) {
+	seen := stored.(*sighting)
+	if seen.pod == nil && (seen.full == nil || !slices.Contains(strayKinds, seen.full.GetKind())) {
+		return nil, nil
+	}
+	for _, owner := range seen.GetOwnerReferences() {
+		if owner.Controller == nil || !*owner.Controller {
+			continue
+		}
+		if group, _, _ := strings.Cut(owner.APIVersion, "/"); group != kruise.Group {
+			return nil, nil
+		}
+	}
+	return []string{""}, nil
 }
 
 func indexByOwner(stored any) ([]string, error) {

@@ -122,7 +122,7 @@ func (c *Client) gather(targets []target, matched map[planner.Ref]matched, snaps
 	snapshot.Owned = map[types.UID][]*unstructured.Unstructured{}
 	snapshot.Pods = map[types.UID][]*corev1.Pod{}
 	snapshot.Matched = map[planner.Ref][]*corev1.Pod{}
-	snapshot.Namesakes = map[planner.Ref]planner.Namesake{}
+	snapshot.Namesakes, snapshot.Strays = map[planner.Ref]planner.Namesake{}, map[string]planner.Strays{}
 	names, owners, places := make(map[named]bool, len(targets)), map[types.UID]bool{}, map[place]bool{}
 	for _, t := range targets {
 		answer := c.proofs.answer(t.manifest.Ref)
@@ -133,7 +133,8 @@ func (c *Client) gather(targets []target, matched map[planner.Ref]matched, snaps
 				places[budgetsHere] = true
 				snapshot.Pulls = append(snapshot.Pulls, c.gatherPulls(names, t.manifest.Namespace)...)
 			}
-			c.gatherNamesakes(snapshot, t, names)
+			c.gatherNamesakes(snapshot, t, names, owners)
+			c.gatherStrays(snapshot, t, owners)
 			if answer.proof.Claims {
 				places[place{claims, t.manifest.Namespace}] = true
 			}

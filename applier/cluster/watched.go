@@ -62,7 +62,7 @@ func newWatched(at place, from sources, manager string, observe func(event)) *wa
 	}
 	w.informer = cache.NewSharedIndexInformerWithOptions(
 		cache.ToListWatcherWithWatchListSemantics(reporting, client), example,
-		cache.SharedIndexInformerOptions{Indexers: cache.Indexers{ownerIndex: indexByOwner, pullIndex: indexByPull}})
+		cache.SharedIndexInformerOptions{Indexers: cache.Indexers{ownerIndex: indexByOwner, pullIndex: indexByPull, strayIndex: indexByStray}})
 	transform := newSighting(manager)
 	if at.resource == namespaceResource {
 		transform = keepingLabels(transform)
