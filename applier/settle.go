@@ -29,6 +29,9 @@ const (
 func (a *Applier) Settle(ctx context.Context, commit planner.Commit, progress func(Outcome)) (Note, error) {
 	s := &settling{applier: a, retries: newRetries(), story: newStory(commit)}
 	commit, err := s.resolve(ctx, commit)
+	if err != nil {
+		return s.story.note(s.story.last.State), err
+	}
 	for err == nil {
 		var outcome Outcome
 		outcome, err = s.round(ctx, commit)
@@ -37,21 +40,35 @@ func (a *Applier) Settle(ctx context.Context, commit planner.Commit, progress fu
 		}
 		progress(outcome)
 		if state, ended := s.ended(outcome); ended && ctx.Err() == nil {
-			s.leave(ctx)
+			s.leave(ctx, outcome.Plan)
 			return s.story.note(state), nil
 		}
 		err = s.wait(ctx, s.wake(outcome))
 	}
-	s.leave(ctx)
+	s.leave(ctx, s.planNow(ctx, commit))
 	return s.story.note(s.story.last.State), err
 }
 
-// leave does what the last plan wants done if nobody goes on with it.
-func (s *settling) leave(ctx context.Context) {
+// planNow is a plan that knows what the last round has made. Where it cannot be
+// had, the last round's own must do.
+func (s *settling) planNow(ctx context.Context, commit planner.Commit) planner.Plan {
+	if !s.applier.Leaves {
+		return s.story.last.Plan
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), actionTimeout)
+	defer cancel()
+	if plan, err := s.applier.plan(ctx, commit); err == nil {
+		return plan
+	}
+	return s.story.last.Plan
+}
+
+// leave does what a plan wants done if nobody goes on with it.
+func (s *settling) leave(ctx context.Context, plan planner.Plan) {
 	if !s.applier.Leaves {
 		return
 	}
-	for _, workload := range s.story.last.Plan.Workloads {
+	for _, workload := range plan.Workloads {
 		for _, action := range workload.Cleanup {
 			result := Result{Unit: workload.Ref, Action: action}
 			s.applier.carryAction(ctx, &result, newCreations())

@@ -219,3 +219,35 @@ func TestPatienceWithWhatOthersHaveToBringRunsOut(t *testing.T) {
 		}
 	})
 }
+
+func TestWhatTheLastRoundMadeIsRemovedByOneWhoLeaves(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		leaves bool
+		want   []string
+	}{
+		{"leaves", true, []string{"pull", "pulled"}},
+		{"goes on", false, []string{"pull"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			fake := newFakeCluster()
+			ctx, stop := context.WithCancel(t.Context())
+			fake.do = func(action planner.Action) error {
+				if action.Name == "pull" {
+					stop()
+				}
+				return nil
+			}
+			after := web(planner.Progressing)
+			after.Workloads[0].Cleanup = step("pulled")
+			a := newApplier(fake, plans(web(planner.Progressing, step("pull")), after))
+			a.Leaves = tt.leaves
+			if _, err := a.Settle(ctx, commit, ignore); !errors.Is(err, context.Canceled) {
+				t.Fatalf("Settle: %v, want that it was interrupted", err)
+			}
+			if !slices.Equal(fake.done, tt.want) {
+				t.Errorf("Settle did %v, want %v", fake.done, tt.want)
+			}
+		})
+	}
+}
