@@ -1,5 +1,7 @@
 package planner
 
+import "slices"
+
 // A ReplicaSet makes what is missing from its own template, and knows no
 // partition. So, where a partition keeps pods at the template of before, situ
 // chooses which of the two it has:
@@ -87,7 +89,15 @@ func (s *replicaSet) bearsOld(r *rollout) bool {
 	if old < keep {
 		return true
 	}
+	if r.replacesNew() {
+		return false
+	}
 	return (old == keep && len(r.cases) >= size) || !s.bearsNew(r)
+}
+
+// replacesNew: a pod of the new template goes that somebody asks for.
+func (r *rollout) replacesNew() bool {
+	return slices.ContainsFunc(r.cases, func(c podCase) bool { return c.fresh && r.ends(&c) && !c.departs })
 }
 
 // bearsNew: what is missing now, or after this round, must not be old.

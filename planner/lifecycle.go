@@ -1,6 +1,7 @@
 package planner
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -95,29 +96,28 @@ func stageOf(pod *corev1.Pod) string { return pod.Labels[LabelLifecycle] }
 // awaitHook takes a pod for unavailable as long as its hooks have not let go of
 // it: whoever asked for them drains it, or fills it again.
 func (r *rollout) awaitHook(c *podCase) {
-	hooks := r.settings.Hooks
-	if hooks.none() || c.progress.broken {
-		return
-	}
-	text := ""
+	hooks, text := r.settings.Hooks, ""
 	switch stageOf(c.pod) {
-	case "", stageNormal:
-		return
 	case stagePreparingUpdate:
 		text = hooks.AroundUpdate.held(c.pod)
-	case stageUpdated:
-		if text = hooks.AroundUpdate.lacks(c.pod); text != "" {
-			text += " is to come back"
-		}
 	case stagePreparingDelete:
 		text = hooks.BeforeDelete.held(c.pod)
+	case stageUpdated:
+		if lacks := hooks.AroundUpdate.lacks(c.pod); lacks != "" && !c.progress.broken {
+			text = lacks + " is to come back"
+		}
+	case stageUpdating:
+	default:
+		return
 	}
-	c.progress.available = false
 	switch {
-	case text != "":
-		c.progress.text = "waits for its hook: " + text
-	case c.progress.text == "":
-		c.progress.text = "its hook has let go of it"
+	case hooks.none():
+	case c.progress.broken && text == "":
+	case text != "": // however long it takes: it is unready since somebody drains it
+		c.progress = progress{text: "waits for its hook: " + text}
+	default:
+		c.progress.available = false
+		c.progress.text = cmp.Or(c.progress.text, "its hook has let go of it")
 	}
 }
 

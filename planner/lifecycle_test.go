@@ -233,6 +233,31 @@ func TestAHookHoldsAPodThatIsMadeAnew(t *testing.T) {
 	}
 }
 
+// A pod that is drained is unready, and nobody knows for how long.
+func TestAHookMayTakeLongerThanTheDeadline(t *testing.T) {
+	both := func(s *Settings) {
+		hookedByLabel(s)
+		s.Hooks.BeforeDelete = &Hook{Labels: map[string]string{drain: "wait"}, NotReady: true}
+	}
+	for name, change := range map[string]edit{
+		"update": image(0, "app:v2"), "made anew": env("debug"), "fewer": set1(int64(3), "spec", "replicas"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStory(t, hosting(t, both, withLabel, withGate))
+			s.settle(Settled)
+			s.change(change)
+			s.rounds(10)
+			s.now = s.now.Add(3 * DefaultDeadline)
+			s.rounds(10)
+			if w := s.plan.Workloads[0]; w.State != Progressing || !strings.Contains(w.Text, "waits for its hook") {
+				t.Fatalf("the plan is %s: %q, want it to wait for the hook", w.State, w.Text)
+			}
+			s.others = append(s.others, s.playHooks)
+			s.settle(Settled)
+		})
+	}
+}
+
 func TestARevertTakesAPodBackThatWasToBeDeleted(t *testing.T) {
 	ask := func(s *Settings) { s.Hooks.BeforeDelete = &Hook{Finalizers: []string{drain}} }
 	s := newStory(t, hosting(t, ask, withFinalizer))

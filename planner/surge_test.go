@@ -2,6 +2,7 @@ package planner
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -31,8 +32,9 @@ func (s *story) madeSince(before map[string]types.UID) int {
 		made[uid] = true
 	}
 	for _, pod := range s.gone {
-		made[pod.uid] = true
+		made[pod.uid] = !strings.HasPrefix(pod.name, pullPrefix)
 	}
+	maps.DeleteFunc(made, func(_ types.UID, workloads bool) bool { return !workloads })
 	for _, uid := range before {
 		delete(made, uid)
 	}
