@@ -249,6 +249,12 @@ func (r *rollout) stageAfter(c *podCase) string {
 	return ""
 }
 
+// stopsBefore: the rollout has stopped, and a pod that its hook has drained for it
+// runs on as it is.
+func (r *rollout) stopsBefore(c *podCase) bool {
+	return r.stopped != "" && stageOf(c.pod) == stagePreparingUpdate
+}
+
 // restarts: containers of the pod restart by this commit, now or in a later turn.
 func (r *rollout) restarts(c *podCase) bool { return c.turn > 0 && c.verdict == Restart }
 

@@ -114,9 +114,11 @@ func (r *rollout) all(v Verdict) bool {
 //	kept by partition, pause or refusal   never by this commit
 //	its controller replaces it            later, as the controller sees fit
 //	nothing becomes unavailable           now
-//	unavailable already                   now, it costs nothing
+//	unavailable already                   now, it costs nothing; not if it only waits
+//	                                      for its hook, and the rollout has stopped
 //	a PodDisruptionBudget forbids it      later, and the next pod is asked for
-//	room in the budget                    now
+//	room in the budget                    now; for what is made anew also while
+//	                                      there are more pods than wanted
 //	else                                  in a later turn
 func (r *rollout) schedule(h host, allowed *disruptions) {
 	if !h.byOrdinal() {
@@ -142,7 +144,7 @@ func (r *rollout) schedule(h host, allowed *disruptions) {
 		switch {
 		case c.foreign:
 			c.turn = 2
-		case c.verdict < Restart, !c.progress.available && !(r.stopped != "" && stageOf(c.pod) == stagePreparingUpdate):
+		case c.verdict < Restart, !c.progress.available && !r.stopsBefore(c):
 			c.turn = 1
 		case room.has(c) && (r.stopped == "" || c.asked) && c.mayRestart(allowed):
 			c.turn = 1

@@ -119,6 +119,24 @@ func TestAPauseEndsASurge(t *testing.T) {
 	}
 }
 
+func TestABrokenSuccessorCostsNobody(t *testing.T) {
+	s := newStory(t, hosting(t, surging("2", 0)))
+	s.settle(Settled)
+	before := s.uids()
+	s.room = 0
+	s.change(env("debug"), image(0, "app:missing"))
+	s.settle(Failed)
+	if left := s.left(before); len(left) != 4 {
+		t.Errorf("pods %v are left, want all", left)
+	}
+	s.change(image(0, "app:v2"))
+	s.settle(Settled)
+	s.allNewSince(before)
+	if s.replicasNow() != 4 || len(s.members()) != 4 {
+		t.Errorf("%d replicas and %d pods, want 4", s.replicasNow(), len(s.members()))
+	}
+}
+
 func TestASecondCommitInTheMiddleOfASurgeEndsAtWhatGitWants(t *testing.T) {
 	for rounds := range 20 {
 		s := newStory(t, hosting(t, surging("2", 0)))
