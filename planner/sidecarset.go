@@ -32,17 +32,19 @@ import (
 type elsewhere struct {
 	by   string // the workload
 	soon bool   // it touches this very pod
-	busy bool   // or others of its pods
 }
 
-// elsewhereIn tells for each pod of a plan what its workload is about to do.
-func elsewhereIn(plans []WorkloadPlan) map[types.UID]elsewhere {
+// elsewhereIn tells which pods belong to a workload that is at work: some of its
+// pods are to be touched, or on their way, and not for this set.
+func elsewhereIn(plans []WorkloadPlan, own map[types.UID]bool) map[types.UID]elsewhere {
 	found := map[types.UID]elsewhere{}
 	for i := range plans {
-		pending := slices.ContainsFunc(plans[i].Pods, func(p PodPlan) bool { return p.Turn > 0 })
+		busy := slices.ContainsFunc(plans[i].Pods, func(p PodPlan) bool {
+			return p.Turn > 0 || !p.Done && p.State == Progressing && !own[p.UID]
+		})
 		for _, pod := range plans[i].Pods {
-			if pending {
-				found[pod.UID] = elsewhere{by: plans[i].Ref.String(), soon: pod.Turn > 0, busy: true}
+			if busy && !found[pod.UID].soon {
+				found[pod.UID] = elsewhere{by: plans[i].Ref.String(), soon: pod.Turn > 0}
 			}
 		}
 	}
@@ -54,7 +56,6 @@ type sidecarSet struct {
 	*Sidecars
 	injected []*corev1.Pod
 	missing  []*corev1.Pod // that match and do not have them
-	at       map[types.UID]elsewhere
 }
 
 func (s *sidecarSet) String() string                     { return "mutatingadmissionpolicy/" + s.Set }
@@ -72,8 +73,8 @@ func (s *sidecarSet) surges() bool                       { return false }
 func (s *sidecarSet) steps(r *rollout) []Step            { return steps(s.patches(r)) }
 func (s *sidecarSet) keeps(pod *corev1.Pod) (why string) { return "" }
 
-func newSidecarSet(m Manifest, snap Snapshot, plans []WorkloadPlan) *sidecarSet {
-	s := &sidecarSet{Sidecars: m.Hosting.Sidecars, at: elsewhereIn(plans)}
+func newSidecarSet(m Manifest, snap Snapshot) *sidecarSet {
+	s := &sidecarSet{Sidecars: m.Hosting.Sidecars}
 	for _, pod := range active(snap.Matched[m.Ref]) {
 		_, injected := s.recordOf(pod)
 		switch {
@@ -98,13 +99,13 @@ func planSidecars(commit Commit, m Manifest, snap Snapshot, pulls *pulls, plan *
 		return w
 	}
 	settings, _ := SettingsOf(m)
-	s := newSidecarSet(m, snap, plan.Workloads)
+	s := newSidecarSet(m, snap)
 	r := &rollout{commit: commit, manifest: m, settings: settings, live: live, proof: proof, now: snap.Now, want: s.Template, pulls: pulls}
 	w.Host, w.Create = s.String(), !exists
 	if exists {
 		r.assessSidecars(s)
 		r.schedule(s, newDisruptions(allBudgets(snap.Disruptions), r.cases))
-		s.yield(r)
+		r.yield(plan.Workloads)
 		w.Steps = r.sidecarSteps(s, snap)
 	} else {
 		r.waits = "its policy comes first"
@@ -181,11 +182,17 @@ func (s *sidecarSet) holds(pod *corev1.Pod, settings Settings) string {
 
 // yield leaves pods to their workload where it is at work. A pod that is not
 // available has nothing to lose, unless it is touched itself.
-func (s *sidecarSet) yield(r *rollout) {
+func (r *rollout) yield(plans []WorkloadPlan) {
+	own := map[types.UID]bool{}
 	for i := range r.cases {
 		c := &r.cases[i]
-		at, known := s.at[c.pod.UID]
-		if c.turn != 1 || !known || !at.soon && !(at.busy && c.progress.available) {
+		own[c.pod.UID] = !c.progress.available && c.mark.Version > 0
+	}
+	others := elsewhereIn(plans, own)
+	for i := range r.cases {
+		c := &r.cases[i]
+		at, busy := others[c.pod.UID]
+		if c.turn != 1 || !busy || !at.soon && !c.progress.available {
 			continue
 		}
 		c.turn, c.blocked = 2, "after the update of "+at.by

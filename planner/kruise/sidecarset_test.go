@@ -1,6 +1,7 @@
 package kruise
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -133,6 +134,16 @@ func TestASidecarSetWaitsForOthers(t *testing.T) {
 	_, w := decided(t, []planner.Manifest{web, set}, []planner.Manifest{newSet, meshed(t, "web", "app:v2", 4)}, nil)
 	if got := touched(w); len(got) > 0 || w.State != planner.Progressing || w.Text != "after the update of replicaset/web in shop" {
 		t.Errorf("%s: %s, touches %v; want none before their workload is done with them", w.State, w.Text, got)
+	}
+	_, w = decided(t, []planner.Manifest{web, set}, []planner.Manifest{newSet, web}, func(snap *planner.Snapshot) {
+		for _, pods := range snap.Pods { // patched by its workload, and it does not show yet
+			mark := planner.Mark{Version: 1, At: snap.Now, Restart: map[string]string{"app": "assumed://app"}, Was: map[string]string{"app": "app:v0"}}
+			text, _ := json.Marshal(mark)
+			metav1.SetMetaDataAnnotation(&pods[0].ObjectMeta, planner.AnnotationState, string(text))
+		}
+	})
+	if got := touched(w); len(got) > 0 {
+		t.Errorf("touches %v; want none while a pod of their workload restarts", got)
 	}
 	_, w = decided(t, []planner.Manifest{web, set}, []planner.Manifest{newSet, web}, func(snap *planner.Snapshot) {
 		budget := &policyv1.PodDisruptionBudget{
