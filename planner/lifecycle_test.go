@@ -287,6 +287,36 @@ func TestHooksThatLeaveGitLeaveNoPodBehind(t *testing.T) {
 	}
 }
 
+func TestAHookIsAskedOnceThoughSituCrashesAtAnyAction(t *testing.T) {
+	for n := 0; ; n++ {
+		s := newStory(t, hosting(t, hookedByLabel, withLabel, withGate))
+		s.settle(Settled)
+		before := s.uids()
+		s.room = 1
+		asked := map[string]bool{}
+		s.others = append(s.others, func() {
+			for _, name := range s.at(stagePreparingUpdate) {
+				if asked[name] && s.pods[name].Labels[drain] == "wait" {
+					t.Fatalf("crash after %d actions: the hook of pod %s is asked again", n, name)
+				}
+				asked[name] = true
+			}
+			s.playHooks()
+		})
+		s.change(image(0, "app:v2"))
+		whole := s.crashAfter(n)
+		s.settle(Settled)
+		s.sameSince(before)
+		s.restarted(0, 1)
+		if s.stages()[stageNormal] != 4 || len(asked) != 4 {
+			t.Errorf("crash after %d actions: stages are %v and %d hooks were asked, want 4 normal ones and 4", n, s.stages(), len(asked))
+		}
+		if whole {
+			return
+		}
+	}
+}
+
 func TestNoOrderOfEventsSkipsAHook(t *testing.T) {
 	for seed := range *races {
 		s := newStory(t, hosting(t, hookedByLabel, withLabel, withGate))

@@ -224,6 +224,50 @@ func TestNoOrderOfEventsLeavesASurgeBehind(t *testing.T) {
 	}
 }
 
+// All of it at once: whatever happens in whatever order, it ends at what Git wants.
+func TestNoOrderOfSurgesHooksAndNamedPodsIsStuck(t *testing.T) {
+	for seed := range *races {
+		random := rand.New(rand.NewPCG(seed, 5))
+		s := newStory(t, hosting(t, func(s *Settings) {
+			hookedByLabel(s)
+			surging("50%", 1)(s)
+			s.Hooks.BeforeDelete = &Hook{Labels: map[string]string{drain: "wait"}, NotReady: true}
+		}, withLabel, withGate))
+		s.settle(Settled)
+		s.others = append(s.others, s.playHooks)
+		for range 6 {
+			edits := []edit{set1(int64(2+random.IntN(4)), "spec", "replicas")}
+			switch random.IntN(3) {
+			case 0:
+				edits = append(edits, env(fmt.Sprint(random.IntN(3))))
+			case 1:
+				edits = append(edits, somePatch(random))
+			}
+			names := s.members()
+			s.asking(func(settings *Settings) {
+				settings.Delete = nil
+				if len(names) > 0 && random.IntN(2) == 0 {
+					settings.Delete = names[:1]
+				}
+				settings.Partition = &Amount{Value: random.IntN(2)}
+			}, edits...)
+			s.race(random, random.IntN(150))
+			s.playHooks()
+			s.race(random, random.IntN(150))
+		}
+		s.asking(func(settings *Settings) { settings.Partition, settings.Delete = nil, nil }, set1(int64(3), "spec", "replicas"))
+		s.settle(Settled)
+		if s.replicasNow() != 3 || len(s.members()) != 3 {
+			t.Errorf("seed %d: %d replicas and %d pods, want 3", seed, s.replicasNow(), len(s.members()))
+		}
+		for _, name := range s.members() {
+			if pod := s.pods[name]; stageOf(pod) != stageNormal || leaves(pod) {
+				t.Errorf("seed %d: pod %s is %s, marked: %t; want it normal", seed, name, stageOf(pod), leaves(pod))
+			}
+		}
+	}
+}
+
 func deleting(names ...string) func(*Settings) {
 	return func(s *Settings) {
 		s.Delete, s.MaxUnavailable = names, &Amount{Value: 1}
