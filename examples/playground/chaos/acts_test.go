@@ -41,6 +41,8 @@ func (s *stage) act(step step) error {
 		return s.node(step)
 	case "refuse", "conflict", "lose-answer":
 		s.fault(step)
+	case "git-out":
+		s.gitDoor.plan(step.n)
 	case "touch":
 		return s.touch(step)
 	case "slow":

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// TestPromisesHoldWhateverHappens plays random scripts until its time is over. A
-// script that fails is printed and shrunk.
+// TestPromisesHoldWhateverHappens plays the scripts that were bad once, and random
+// ones until its time is over. A script that fails is printed and shrunk.
 func TestPromisesHoldWhateverHappens(t *testing.T) {
 	first := chosen.seed
 	if first == 0 {
@@ -26,12 +26,12 @@ func TestPromisesHoldWhateverHappens(t *testing.T) {
 	for range max(1, chosen.parallel) {
 		players.Go(func() {
 			for {
-				n := next.Add(1) - 1
-				if t.Failed() || t.Context().Err() != nil || n >= uint64(len(kinds)) && time.Now().After(over) {
+				n := int(next.Add(1) - 1)
+				if t.Failed() || t.Context().Err() != nil || n >= len(onceBad)+len(kinds) && time.Now().After(over) {
 					return
 				}
 				played.Add(1)
-				if failed := playAlone(t, newScript(first+n)); failed != nil {
+				if failed := playAlone(t, nth(first, n)); failed != nil {
 					t.Errorf("%s", failed)
 				}
 			}
@@ -42,6 +42,14 @@ func TestPromisesHoldWhateverHappens(t *testing.T) {
 	if failed := firstFailed.take(); failed != nil {
 		shrink(t, *failed)
 	}
+}
+
+// nth is a script that was bad once, or after those one that is drawn.
+func nth(first uint64, n int) script {
+	if n < len(onceBad) {
+		return onceBad[n]
+	}
+	return newScript(first + uint64(n-len(onceBad)))
 }
 
 // firstFailed is the script that failed first; it is shrunk when all others have ended.

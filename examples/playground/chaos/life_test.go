@@ -29,10 +29,6 @@ type life struct {
 	ask   func() // asks it to stop in good order
 	ended sync.WaitGroup
 	close func() error // after it has ended
-
-	// Of a life in this process only.
-	applier *applier.Applier
-	source  poller.Source
 }
 
 // live begins a life. Nothing of an earlier one is known to it.
@@ -71,7 +67,7 @@ func (s *stage) liveHere(l *life, kubeconfig string) error {
 		cancel()
 		return err
 	}
-	repo, err := gitrepo.Open(ctx, gitrepo.Options{URL: s.repository.URL, Branch: gitserver.Branch,
+	repo, err := gitrepo.Open(ctx, gitrepo.Options{URL: s.gitDoor.server.URL + "/shop.git", Branch: gitserver.Branch,
 		Notes: gitrepo.Notes{Cluster: clusterName, Instance: s.namespace}})
 	if err != nil {
 		cancel()
@@ -83,9 +79,9 @@ func (s *stage) liveHere(l *life, kubeconfig string) error {
 		return err
 	}
 	var dead atomic.Bool
-	l.applier = &applier.Applier{Cluster: client, Log: log, Decide: s.judge.decide}
-	l.source = &poller.Git{Repo: repo, Parser: &manifest.Parser{}}
-	loop := &poller.Loop{Source: l.source, Settler: l.applier, Notes: mortal{repo, &dead}, Cluster: clusterName, Schedule: schedule, Log: log}
+	settler := &applier.Applier{Cluster: client, Log: log, Decide: s.judge.decide}
+	source := &poller.Git{Repo: repo, Parser: &manifest.Parser{}}
+	loop := &poller.Loop{Source: source, Settler: settler, Notes: mortal{repo, &dead}, Cluster: clusterName, Schedule: schedule, Log: log}
 	l.ask = cancel
 	l.cut = func() {
 		dead.Store(true)
@@ -116,7 +112,7 @@ func (m mortal) WriteNote(ctx context.Context, commit string, merge func([]byte)
 // liveAsProgram starts situ serve.
 func (s *stage) liveAsProgram(l *life, kubeconfig string) error {
 	cmd := exec.CommandContext(s.ctx, s.situ, "serve")
-	cmd.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig, "SITU_REPO="+s.repository.URL, "SITU_BRANCH="+gitserver.Branch,
+	cmd.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig, "SITU_REPO="+s.gitDoor.server.URL+"/shop.git", "SITU_BRANCH="+gitserver.Branch,
 		"SITU_CLUSTER="+clusterName, "SITU_SCHEDULE=@every 1s", "SITU_LISTEN=off", "SITU_LOG_LEVEL=debug")
 	cmd.Stdout, cmd.Stderr = s.log, s.log
 	if err := cmd.Start(); err != nil {

@@ -32,7 +32,7 @@ var chosen options
 func TestMain(m *testing.M) { os.Exit(run(m)) }
 
 func run(m *testing.M) int {
-	flag.DurationVar(&chosen.lasting, "chaos.for", 150*time.Second, "how long to begin new sequences; 0: one of each kind of workload")
+	flag.DurationVar(&chosen.lasting, "chaos.for", 150*time.Second, "how long to begin new sequences; 0: those that were bad once, and one of each kind of workload")
 	flag.Uint64Var(&chosen.seed, "chaos.seed", 0, "seed of the first sequence; 0: another one each time")
 	flag.DurationVar(&chosen.shrink, "chaos.shrink", 3*time.Minute, "how long to shrink a sequence that failed")
 	flag.IntVar(&chosen.parallel, "chaos.parallel", 4, "sequences at a time")

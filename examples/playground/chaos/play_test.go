@@ -72,6 +72,7 @@ func (s *stage) end() error {
 	}
 	s.nodes.SetDelay(nodes.Delay{})
 	s.life.door.plan(func(f *fault, _ int) { *f = fault{} })
+	s.gitDoor.plan(0)
 	last := s.wish()
 	last.app, last.side, last.tier, last.partition = "last", "last", "last", 0
 	if err := s.commit(last, "last"); err != nil {
@@ -83,6 +84,7 @@ func (s *stage) end() error {
 	if err := s.eventually("the end of the pods that pull", s.noPulls); err != nil {
 		return err
 	}
+	quiet := s.quiet()
 	s.life.stop()
-	return errors.Join(s.quiet(), s.noted(), s.unharmed())
+	return errors.Join(quiet, s.noted(), s.unharmed())
 }

@@ -76,6 +76,7 @@ var chances = []struct {
 	{"refuse", 2, 4},
 	{"conflict", 2, 4},
 	{"lose-answer", 2, 3},
+	{"git-out", 2, 6},
 	{"touch", 2, 6},
 	{"slow", 2, 3},
 	{"quick", 2, 1},

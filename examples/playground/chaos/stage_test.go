@@ -39,6 +39,7 @@ type stage struct {
 	nodes      *nodes.Simulator
 	git        *gitserver.Server
 	repository *gitserver.Repository
+	gitDoor    *gitDoor
 	ledger     *ledger
 	log        *journal
 	judge      *judge
@@ -96,7 +97,10 @@ func (s *stage) openRepository() (err error) {
 	if s.git, err = gitserver.Start(repositories); err != nil {
 		return err
 	}
-	s.repository, err = s.git.Create(s.ctx, "shop", "")
+	if s.repository, err = s.git.Create(s.ctx, "shop", ""); err != nil {
+		return err
+	}
+	s.gitDoor, err = newGitDoor(s.git.URL())
 	return err
 }
 
@@ -131,6 +135,9 @@ func (s *stage) close(ctx context.Context) error {
 	if s.watcher != nil {
 		s.watcher.Stop()
 		s.watching.Wait()
+	}
+	if s.gitDoor != nil {
+		s.gitDoor.close()
 	}
 	if s.git != nil {
 		s.git.Close()

@@ -146,33 +146,28 @@ func (s *stage) noPulls() error {
 	return err
 }
 
-// quiet wants a settled commit to cost nothing: settled once more, it sends no
-// request and writes nothing to Git. What others still have to report may come
-// in between, so a few times are free.
+// quiet wants a settled source to cost nothing: from one look at Git to a later
+// one, no request is sent and nothing is written to Git. What others still have
+// to report may come in between, so a few times are free.
 func (s *stage) quiet() error {
-	if s.life.applier == nil {
-		return nil
-	}
-	head, err := s.life.source.Poll(s.ctx)
-	if err != nil {
-		return err
-	}
-	rev, err := s.life.source.Read(s.ctx, head)
-	if err != nil {
-		return err
-	}
-	const tries = 5
+	const tries, looks = 5, 3
 	for range tries {
-		before, _ := s.ledger.counts()
-		note, err := s.life.applier.Settle(s.ctx, rev.Commit, func(applier.Outcome) {})
-		if err != nil || note.State != planner.Settled {
-			return fmt.Errorf("promise 5: settled once more, the commit is %s: %w", note.State, err)
+		polls, pushes := s.gitDoor.counts()
+		requests, _ := s.ledger.counts()
+		if err := s.eventually("situ to look at Git", func() error {
+			if now, _ := s.gitDoor.counts(); now < polls+looks {
+				return fmt.Errorf("it has looked %d times", now-polls)
+			}
+			return nil
+		}); err != nil {
+			return err
 		}
-		if after, _ := s.ledger.counts(); after == before {
+		_, pushesNow := s.gitDoor.counts()
+		if requestsNow, _ := s.ledger.counts(); requestsNow == requests && pushesNow == pushes {
 			return nil
 		}
 	}
-	return fmt.Errorf("promise 5: the settled commit sent requests %d times in a row", tries)
+	return fmt.Errorf("promise 5: the settled source sent requests, or wrote to Git, %d times in a row", tries)
 }
 
 // noted wants the note of the last commit, and a note for each commit that the
