@@ -120,7 +120,8 @@ func (j *judge) event(event watch.Event) {
 	}
 }
 
-// images counts changes of images: one commit makes one per container.
+// images counts changes of images: one commit makes one per container, and
+// another one back if it fails and is to be taken back.
 func (j *judge) images(known *podCase, pod *corev1.Pod) {
 	var mark planner.Mark
 	_ = json.Unmarshal([]byte(pod.Annotations[planner.AnnotationState]), &mark) // none: not updated in place
@@ -133,10 +134,19 @@ func (j *judge) images(known *podCase, pod *corev1.Pod) {
 			known.by[mark.Commit] = map[string]int{}
 		}
 		known.by[mark.Commit][container.Name]++
-		if n := known.by[mark.Commit][container.Name]; n > 1 {
+		if n := known.by[mark.Commit][container.Name]; n > j.allowed(known.pod) {
 			j.accuseLocked("promise 1: commit %.8s restarts container %s of pod %s for the %d. time", mark.Commit, container.Name, pod.Name, n)
 		}
 	}
+}
+
+// allowed is how often the images of a pod may have changed by one commit.
+func (j *judge) allowed(before *corev1.Pod) int {
+	failed := slices.ContainsFunc(before.Spec.Containers, func(c corev1.Container) bool { return !startable(c.Image) })
+	if failed && j.wish.manner.revert {
+		return 2
+	}
+	return 1
 }
 
 // restarts compares restarts with the changes of images that asked for them. A

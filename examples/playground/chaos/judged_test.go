@@ -64,7 +64,7 @@ func TestTheJudgeAccusesWhoeverBreaksAPromise(t *testing.T) {
 		}, "promise 6"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			j := newJudge(&ledger{}, firstWish("StatefulSet"), false)
+			j := newJudge(&ledger{}, firstWish("StatefulSet", manner{}), false)
 			j.owns = func(string) error { return errors.New("it is not situ's") }
 			for i := range j.wish.replicas {
 				j.show(pod(fmt.Sprintf("web-%d", i)).running("v0", "", 0))

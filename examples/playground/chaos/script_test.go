@@ -11,6 +11,7 @@ type script struct {
 	seed    uint64
 	kind    string
 	program bool // lives are the real program, else the same wiring in this process
+	manner  manner
 	steps   []step
 }
 
@@ -31,7 +32,7 @@ func (s script) String() string {
 	if s.program {
 		lives = "the program situ"
 	}
-	lines := []string{fmt.Sprintf("seed %d: %s, %s", s.seed, s.kind, lives)}
+	lines := []string{fmt.Sprintf("seed %d: %s %+v, %s", s.seed, s.kind, s.manner, lives)}
 	for _, step := range s.steps {
 		lines = append(lines, "  "+step.String())
 	}
@@ -87,6 +88,7 @@ var chances = []struct {
 func newScript(seed uint64) script {
 	draw := rand.New(rand.NewPCG(seed, 1))
 	s := script{seed: seed, kind: kinds[seed%uint64(len(kinds))], program: draw.IntN(5) == 0}
+	s.manner = manner{gate: draw.IntN(4) == 0, minReady: max(0, draw.IntN(4)-2), revert: draw.IntN(3) == 0}
 	total := 0
 	for _, chance := range chances {
 		total += chance.weight

@@ -56,7 +56,7 @@ type stage struct {
 // newStage sets a stage up. The caller closes it, whatever the error.
 func newStage(ctx context.Context, options *options, script script) (*stage, error) {
 	s := &stage{options: options, ctx: ctx, script: script, ledger: &ledger{}, log: &journal{}, lost: map[string]bool{}}
-	s.wishes = []wish{firstWish(script.kind)}
+	s.wishes = []wish{firstWish(script.kind, script.manner)}
 	s.judge = newJudge(s.ledger, s.wishes[0], script.program)
 	for _, set := range []func() error{s.openNamespace, s.startNodes, s.openRepository, s.watch, s.plant} {
 		if err := set(); err != nil {

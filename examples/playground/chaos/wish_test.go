@@ -22,10 +22,18 @@ type wish struct {
 	flag      string // an env of app
 	cpu       int    // that app asks for, in millis
 	partition int    // pods that stay as they are
+	manner    manner // never changes
 }
 
-func firstWish(kind string) wish {
-	return wish{kind: kind, replicas: 4, app: "v0", side: "v0", tier: "t0", note: "n0", config: "c0", flag: "f0", cpu: 100}
+// manner is how a workload wants to be updated.
+type manner struct {
+	gate     bool // traffic leaves a pod first, for as long as the grace period takes
+	minReady int  // seconds until a ready pod is available
+	revert   bool // an update that fails is taken back
+}
+
+func firstWish(kind string, m manner) wish {
+	return wish{kind: kind, manner: m, replicas: 4, app: "v0", side: "v0", tier: "t0", note: "n0", config: "c0", flag: "f0", cpu: 100}
 }
 
 // desired is how many pods there should be.
@@ -51,9 +59,11 @@ func (w wish) images() map[string]string {
 }
 
 // starts says whether its pods can come up at all.
-func (w wish) starts() bool {
-	tags := w.app + " " + w.side
-	return !strings.Contains(tags, "missing") && !strings.Contains(tags, "crash")
+func (w wish) starts() bool { return startable(w.app) && startable(w.side) }
+
+// startable says whether a container can come up with an image, or a tag.
+func startable(image string) bool {
+	return !strings.Contains(image, "missing") && !strings.Contains(image, "crash")
 }
 
 // manifest is the wish as Git has it. Pods go to the stage's own nodes, and leave
@@ -61,10 +71,11 @@ func (w wish) starts() bool {
 func (w wish) manifest(nodes []string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "apiVersion: apps/v1\nkind: %s\nmetadata:\n  name: web\n", w.kind)
-	if w.partition > 0 && w.kind != "StatefulSet" {
-		fmt.Fprintf(&b, "  annotations: {%s: %q}\n", planner.AnnotationPartition, fmt.Sprint(w.partition))
+	b.WriteString("  annotations:\n")
+	for key, value := range w.annotations() {
+		fmt.Fprintf(&b, "    %s: %q\n", key, value)
 	}
-	b.WriteString("spec:\n  selector: {matchLabels: {app: web}}\n")
+	fmt.Fprintf(&b, "spec:\n  selector: {matchLabels: {app: web}}\n  minReadySeconds: %d\n", w.manner.minReady)
 	if w.kind != "DaemonSet" {
 		fmt.Fprintf(&b, "  replicas: %d\n", w.replicas)
 	}
@@ -74,9 +85,28 @@ func (w wish) manifest(nodes []string) string {
 	case "StatefulSet":
 		fmt.Fprintf(&b, "  serviceName: web\n  updateStrategy: {rollingUpdate: {partition: %d}}\n", w.partition)
 	}
-	fmt.Fprintf(&b, podTemplate, w.tier, w.note, w.config, strings.Join(nodes, ", "),
+	gates := ""
+	if w.manner.gate {
+		gates = fmt.Sprintf("{conditionType: %s}", planner.GateReady)
+	}
+	fmt.Fprintf(&b, podTemplate, w.tier, w.note, w.config, gates, strings.Join(nodes, ", "),
 		w.images()["app"], w.cpu, w.flag, w.images()["side"])
 	return b.String()
+}
+
+// annotations are what the wish asks of situ.
+func (w wish) annotations() map[string]string {
+	asked := map[string]string{planner.AnnotationOnFailure: "stop"}
+	if w.manner.revert {
+		asked[planner.AnnotationOnFailure] = "revert"
+	}
+	if w.manner.gate {
+		asked[planner.AnnotationGrace] = "1s"
+	}
+	if w.partition > 0 && w.kind != "StatefulSet" {
+		asked[planner.AnnotationPartition] = fmt.Sprint(w.partition)
+	}
+	return asked
 }
 
 const podTemplate = `  template:
@@ -85,6 +115,7 @@ const podTemplate = `  template:
       annotations: {note: %q, config: %q}
     spec:
       terminationGracePeriodSeconds: 1
+      readinessGates: [%s]
       affinity:
         nodeAffinity:
           requiredDuringSchedulingIgnoredDuringExecution:
