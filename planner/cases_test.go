@@ -17,14 +17,14 @@ import (
 
 // decisionCase is one case of testdata/inplace.yaml; its header says what the fields mean.
 type decisionCase struct {
-	ID, Kind, UpdateType, Description string
-	Old, New                          map[string]any
-	Decision                          string
-	Containers                        []string
-	Reason                            string
-	Pod                               casePod
-	Workload                          map[string]any
-	Effects                           struct{ Batches [][]string }
+	ID, Kind, APIVersion, UpdateType, Description string
+	Old, New                                      map[string]any
+	Decision                                      string
+	Containers                                    []string
+	Reason                                        string
+	Pod                                           casePod
+	Workload                                      map[string]any
+	Effects                                       struct{ Batches [][]string }
 }
 
 type casePod struct {
@@ -52,6 +52,8 @@ var otherwise = map[string]struct{ decision, containers, why string }{
 	"res-001":  {"in-place", "web", "pods/resize is served; there is no gate"},
 	"res-011":  {"in-place", "web", "the server allows a limit to be added while the QoS class stays"},
 	"vct-005":  {"metadata-only", "", "the plan tells that pods keep their claims, and which template they are at"},
+	"sts-003":  {"in-place", "web", "no readiness gate is needed to update in place"},
+	"vct-007":  {"none", "", "what cannot be done to a claim is told as a warning of the plan"},
 	"type-009": {"metadata-only", "", "the server allows tolerations to be appended, so InPlaceOnly agrees"},
 }
 
@@ -62,18 +64,11 @@ var otherBatch = map[string]struct{ first, why string }{
 
 // notRun are the cases that are not run here, and why.
 var notRun = map[string]string{
-	"type-013": "its maxSurge is refused by a webhook of that kind; a host without surge has no such field",
-	"vct-007":  "run beside its kind, in planner/kruise, as all cases of that kind are",
-	"vct-009":  "as vct-007",
-	"pod-009":  "grace periods are told as stories of the pod's way, with the gate and a clock",
-	"pod-011":  "the revision label moves with the last container, so no pod of ours is in this state; remainders are told as stories",
-	"sts-003":  "as vct-007",
-	"sts-005":  "the server refuses it, and its own words are shown; asked of a real one elsewhere",
-	"sts-007":  "as vct-007",
-	"sts-009":  "as vct-007",
-	"ds-003":   "as vct-007",
-	"ds-007":   "as sts-005",
-	"ss-":      "SidecarSets are run beside their kind, in planner/kruise",
+	"pod-009": "grace periods are told as stories of the pod's way, with the gate and a clock",
+	"pod-011": "the revision label moves with the last container, so no pod of ours is in this state; remainders are told as stories",
+	"sts-005": "the server refuses it, and its own words are shown; asked of a real one elsewhere",
+	"ds-007":  "as sts-005",
+	"ss-":     "SidecarSets are run beside their kind, in planner/kruise",
 }
 
 func readCases(t *testing.T) (cases []decisionCase, rollouts []rolloutCase) {
@@ -194,10 +189,15 @@ func names(reasons []Reason, pointer string) bool {
 	return false
 }
 
-// decideDecision builds the case's workload on the stock kind that is nearest.
+// decideDecision plans the case's workload on its host.
 func decideDecision(t *testing.T, c decisionCase) Plan {
 	t.Helper()
-	from, to := caseManifest(c, withClaims(c.Old, c.Workload["old"])), caseManifest(c, withClaims(c.New, c.Workload["new"]))
+	from, _ := caseManifest(c, c.Old, c.Workload["old"])
+	to, mistakes := caseManifest(c, c.New, c.Workload["new"])
+	if len(mistakes) > 0 {
+		refused := WorkloadPlan{Verdict: Refuse, Pods: []PodPlan{{Verb: Refuse}}}
+		return Plan{Workloads: []WorkloadPlan{refused}}
+	}
 	made := from
 	if c.Pod.Revision == "new" {
 		made = to
@@ -212,24 +212,8 @@ func decideDecision(t *testing.T, c decisionCase) Plan {
 	return Decide(Commit{ID: "c2", Manifests: []Manifest{to}, Policy: Policy{Pull: PullNever}}, snap)
 }
 
-func caseManifest(c decisionCase, template map[string]any) Manifest {
-	kind := c.Kind
-	annotations := map[string]any{}
-	spec := map[string]any{"replicas": int64(3)}
-	switch {
-	case c.Workload["paused"] == true:
-		kind, spec["paused"] = "Deployment", true
-	case kind == "CloneSet":
-		kind = "ReplicaSet"
-	}
-	switch c.UpdateType {
-	case "OnDelete":
-		spec["updateStrategy"] = map[string]any{"type": "OnDelete"}
-	case "Standard":
-		annotations[AnnotationUpdate] = string(ReCreate)
-	case "InPlaceOnly", "ReCreate":
-		annotations[AnnotationUpdate] = c.UpdateType
-	}
+// withBarriers has the launch priorities of the case's pod in the template.
+func withBarriers(c decisionCase, template map[string]any) map[string]any {
 	template = clone(template).(map[string]any)
 	for name, priority := range c.Pod.Barriers {
 		each(mapAt(template, "spec"), "containers", func(container map[string]any) {
@@ -239,47 +223,7 @@ func caseManifest(c decisionCase, template map[string]any) Manifest {
 			}
 		})
 	}
-	spec["template"] = template
-	return Manifest{
-		Hosting: caseHosting(c),
-		Ref:     Ref{APIVersion: "apps/v1", Kind: kind, Namespace: "shop", Name: "harbor"},
-		Object: map[string]any{
-			"apiVersion": "apps/v1", "kind": kind, "spec": spec,
-			"metadata": map[string]any{"name": "harbor", "namespace": "shop", "annotations": annotations},
-		},
-	}
-}
-
-// withClaims has the claim templates of a workload as its host has them.
-func withClaims(template map[string]any, workload any) map[string]any {
-	claims, _ := at(map[string]any{"of": workload}, "of", "volumeClaimTemplates").([]any)
-	if len(claims) == 0 {
-		return template
-	}
-	var volumes []any
-	for _, item := range claims {
-		claim := item.(map[string]any)
-		name := textAt(claim, "metadata", "name")
-		volumes = append(volumes, map[string]any{"name": name, "ephemeral": map[string]any{"volumeClaimTemplate": map[string]any{
-			"metadata": map[string]any{"labels": map[string]any{LabelClaim: name}}, "spec": claim["spec"],
-		}}})
-	}
-	return with(template, volumes, "spec", "volumes")
-}
-
-// caseHosting is nil unless the case has hooks.
-func caseHosting(c decisionCase) *Hosting {
-	labels := mapAt(c.Workload, "inPlaceUpdateHook", "labelsHandler")
-	if labels == nil {
-		return nil
-	}
-	hook := &Hook{Labels: map[string]string{}}
-	for key, value := range labels {
-		hook.Labels[key] = value.(string)
-	}
-	h := &Hosting{Settings: DefaultSettings()}
-	h.Settings.Hooks.AroundUpdate = hook
-	return h
+	return template
 }
 
 func special(pod *corev1.Pod, c decisionCase) {

@@ -90,13 +90,13 @@ var countedOtherwise = map[string]struct{ got, why string }{
 	"mu-ds-01":   {"maxUnavailable:2", "as mu-cs-05"},
 	"upd-cs-01":  {"updateNow:5", "pods that are unavailable and outdated already cost nothing"},
 	"upd-cs-03":  {"updateNow:1", "the unavailable pod is free, and a blocked pod is skipped, not a wall"},
+	"ord-cs-03":  {"order:[b a c]", "a pod that has none of the labels comes last, as one without a weight does"},
 	"upd-st-05":  {"updateNow:[0]", "the broken pod itself is free, and gets the fix first"},
 	"ord-ds-01":  {"list:[na nb]", "by node name, upwards; the order is free of a meaning here"},
 }
 
 // notCounted are the counts that are not made here, and why.
 var notCounted = map[string]string{
-	"ord-cs-03": "priority strategies come with the kinds that have them",
 	"upd-st-01": "reserved ordinals are refused, in planner/kruise: a stock StatefulSet has none",
 	"ord-st-01": "as upd-st-01",
 	"rev-st-01": "the StatefulSet's own controller makes missing pods; the stories lose pods below a partition",
@@ -191,19 +191,16 @@ func inputAmount(t *testing.T, c rolloutCase, key string) *Amount {
 // decideCount plans an image change of a workload with the case's pods.
 func decideCount(t *testing.T, c rolloutCase) WorkloadPlan {
 	t.Helper()
-	kind := map[string]string{"CloneSet": "ReplicaSet"}[c.Kind]
-	if kind == "" {
-		kind = c.Kind
-	}
 	pods, nodes := listAt(c.Inputs, "pods"), mapAt(c.Inputs, "nodes")
 	replicas := max(inputNumber(c, "replicas"), len(pods))
-	from := edited(workload(t, kind), set1(int64(replicas), "spec", "replicas"))
+	from := edited(workload(t, c.Kind), set1(int64(replicas), "spec", "replicas"))
 	for key, annotation := range map[string]string{"partition": AnnotationPartition, "maxUnavailable": AnnotationMaxUnavailable} {
 		if c.Inputs[key] != nil {
 			from = edited(from, annotate(annotation, fmt.Sprint(c.Inputs[key])))
 		}
 	}
 	to := edited(from, image(0, "app:v2"))
+	from, to = asCloneSet(c, from), asCloneSet(c, to)
 	snap := Assume([]Manifest{from}, []Manifest{to})
 	snap.Now = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 	newest := Assume([]Manifest{to}, []Manifest{to})
@@ -227,6 +224,26 @@ func decideCount(t *testing.T, c rolloutCase) WorkloadPlan {
 	return Decide(Commit{ID: "c2", Manifests: []Manifest{to}, Policy: Policy{Pull: PullNever}}, snap).Workloads[0]
 }
 
+// asCloneSet is a workload on its host, if the case's kind is that one.
+func asCloneSet(c rolloutCase, m Manifest) Manifest {
+	if c.Kind != "CloneSet" {
+		return m
+	}
+	strategy := map[string]any{"type": "InPlaceIfPossible"}
+	for _, field := range []string{"partition", "maxUnavailable"} {
+		if value, ok := c.Inputs[field]; ok {
+			strategy[field] = value
+		}
+	}
+	if key, ok := c.Inputs["orderedKey"]; ok {
+		strategy["priorityStrategy"] = map[string]any{"orderPriority": []any{map[string]any{"orderedKey": key}}}
+	}
+	m.APIVersion = "apps.kruise.io/v1alpha1"
+	m = edited(m, set1(m.APIVersion, "apiVersion"), set1(strategy, "spec", "updateStrategy"))
+	delete(mapAt(m.Object, "metadata"), "annotations")
+	return Kinds.Host(m)[0]
+}
+
 func listAt(m map[string]any, key string) []any {
 	list, _ := m[key].([]any)
 	return list
@@ -242,6 +259,9 @@ func likeCase(pod *corev1.Pod, what any, now time.Time) {
 	}
 	fields := what.(map[string]any)
 	pod.Name = "web-" + fmt.Sprint(fields["name"])
+	if rank, ok := fields["rank"].(string); ok {
+		pod.Labels["rank"] = rank
+	}
 	if fields["ready"] == false {
 		makeUnready(pod)
 	}
