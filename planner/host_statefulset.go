@@ -38,7 +38,7 @@ func newStatefulSet(r *rollout, snap Snapshot) *statefulSet {
 	if partition == nil {
 		partition = amountAt(r.proof.Object.Object, "spec", "updateStrategy", "rollingUpdate", "partition")
 	}
-	if s.anyOrder = r.settings.AnyOrder; !s.anyOrder {
+	if s.anyOrder = r.settings.AnyOrder || r.settings.OnDelete; !s.anyOrder {
 		s.kept = resolvePartition(partition, s.replicas())
 	}
 	s.stays = s.kept
@@ -167,18 +167,34 @@ func (s *statefulSet) stepsInAnyOrder(r *rollout) []Step {
 	if r.current() == len(r.cases) && !unseen {
 		if s.hold && !counted(r, "updatedReplicas", "replicas") {
 			r.waits = "for the StatefulSet's controller to count the patched pods"
-			return steps(r.applyOnDelete(true))
+			return steps(s.ownStrategy(r), r.applyOnDelete(true))
 		}
 		return steps(r.applyOnDelete(false))
 	}
 	if apply := r.applyOnDelete(true); apply != nil {
 		r.waits = "for the StatefulSet's controller to see its new template"
-		return steps(apply)
+		return steps(s.ownStrategy(r), apply)
 	}
 	if !s.sees(r) {
 		return nil
 	}
 	return steps(r.podStep(s.patch(r)))
+}
+
+// ownStrategy comes before OnDelete, which the server refuses beside what it has
+// filled in under rollingUpdate. Only what situ has applied goes away when situ
+// applies it no longer, so it applies all of that once, with a partition above
+// all pods.
+func (s *statefulSet) ownStrategy(r *rollout) Step {
+	path := []string{"spec", "updateStrategy"}
+	live := mapAt(s.object.Object, path...)
+	if live["rollingUpdate"] == nil {
+		return nil
+	}
+	body := with(r.applyBody(), live, path...)
+	body = with(body, int64(s.top()), append(path, "rollingUpdate", "partition")...)
+	body = with(body, "in-place", holdPath...)
+	return Step{r.apply("apply", body, "apply "+r.manifest.Ref.String()+", with the partition above all pods")}
 }
 
 // freeStep deletes broken pods that the partition lets through. A controller that

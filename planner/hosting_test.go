@@ -127,6 +127,27 @@ func TestAnyOrderKeepsACountOfPods(t *testing.T) {
 	}
 }
 
+func TestOnDeleteLeavesTheMomentToPeople(t *testing.T) {
+	s := newStory(t, workload(t, "StatefulSet"))
+	s.settle(Settled)
+	s.push(asking(s.commit.Manifests[0], func(a *Settings) { a.OnDelete, a.Explicit = true, false }))
+	s.change(image(0, "app:v2"))
+	s.settle(Held)
+	if got := s.updated("app:v2"); len(got) > 0 {
+		t.Errorf("%v are updated before anybody has deleted them", got)
+	}
+	for _, name := range []string{"web-0", "web-2"} {
+		s.lose(name)
+		s.settle(Held)
+	}
+	if got := s.updated("app:v2"); !slices.Equal(got, []string{"web-0", "web-2"}) {
+		t.Errorf("%v are updated, want those that were deleted", got)
+	}
+	s.lose("web-1")
+	s.lose("web-3")
+	s.settle(Settled)
+}
+
 // TestAnyOrderMayComeAndGo: Git changes its mind in the middle.
 func TestAnyOrderMayComeAndGo(t *testing.T) {
 	for rounds := range 8 {

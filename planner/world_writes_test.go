@@ -24,6 +24,9 @@ func (w *world) applied(ref Ref, body map[string]any) map[string]any {
 	}
 	prune(object, w.fields[ref], body)
 	overlay(object, clone(body).(map[string]any))
+	if strategy := mapAt(object, "spec", "updateStrategy"); ref.Kind == "StatefulSet" && strategy["type"] == "OnDelete" && strategy["rollingUpdate"] != nil {
+		w.t.Fatalf("the server refuses rollingUpdate in strategy OnDelete: %v", strategy)
+	}
 	return withStrategy(Defaults(Manifest{Ref: ref, Object: object}))
 }
 
@@ -56,6 +59,10 @@ func prune(object, before, after map[string]any) {
 
 func overlay(object, body map[string]any) {
 	for key, value := range body {
+		if value == nil {
+			delete(object, key)
+			continue
+		}
 		inner, isMap := value.(map[string]any)
 		have, haveMap := object[key].(map[string]any)
 		if isMap && haveMap {

@@ -65,8 +65,8 @@ func TestAdvancedKindsAskTheirHostsForWhatTheyCan(t *testing.T) {
 		{
 			"what a stock set has, too", "StatefulSet",
 			"serviceName: db\nrevisionHistoryLimit: 3\nordinals: {start: 2}\npersistentVolumeClaimRetentionPolicy: {whenScaled: Delete}\nupdateStrategy: {type: OnDelete}",
-			`{"ordinals":{"start":2},"persistentVolumeClaimRetentionPolicy":{"whenScaled":"Delete"},"revisionHistoryLimit":3,"serviceName":"db","updateStrategy":{"type":"OnDelete"}}`,
-			nil,
+			`{"ordinals":{"start":2},"persistentVolumeClaimRetentionPolicy":{"whenScaled":"Delete"},"revisionHistoryLimit":3,"serviceName":"db"}`,
+			func(s *planner.Settings) { s.OnDelete = true },
 		},
 		{
 			"in any order", "StatefulSet",

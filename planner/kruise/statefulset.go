@@ -115,7 +115,7 @@ var statefulSet = kind{
 		{Since: "v1beta1", Path: "spec.lifecycle.preDelete", Support: Refused, Text: "the stock controller deletes pods and knows no hook; use a preStop hook of the container"},
 		{Since: "v1beta1", Path: "spec.lifecycle.preNormal", Support: Refused, Text: "use a readiness gate of your own, which keeps a new pod from being available until you open it"},
 		{Since: "v1beta1", Path: "spec.scaleStrategy.maxUnavailable", Support: Dropped, Text: "with podManagementPolicy Parallel all missing pods are made at once; with OrderedReady one after the other"},
-		{Path: "spec.updateStrategy.type", Support: Works, Text: "RollingUpdate if it is not written; with OnDelete a pod is updated when somebody deletes it"},
+		{Path: "spec.updateStrategy.type", Support: Works, Text: "RollingUpdate if it is not written; with OnDelete a pod is updated when somebody deletes it, and the stock set has OnDelete while pods are outdated"},
 		{Path: rolling + "podUpdatePolicy", Support: Works, Text: "ReCreate if it is not written; InPlaceIfPossible and InPlaceOnly need no readiness gate"},
 		{Path: rolling + "partition", Support: Works, Text: "pods with a lower ordinal stay, counted from ordinals.start; one of them that dies comes back as it was. With unorderedUpdate it is how many pods stay, and one of them that dies comes back updated"},
 		{Path: rolling + "maxUnavailable", Support: Works, Text: "1 if it is not written; a share rounds down, and to 1 at least; other than 1 it wants podManagementPolicy Parallel"},
@@ -176,7 +176,7 @@ func hostStatefulSet(m planner.Manifest) []planner.Manifest {
 	if asks.Grace > 0 || notReady {
 		host["template"] = gated(mapAt(host, "template"))
 	}
-	strategy := keep(mapAt(written, "updateStrategy"), "type")
+	strategy := map[string]any{}
 	if rolling := spec.UpdateStrategy.RollingUpdate; rolling != nil {
 		if rolling.MinReadySeconds != nil {
 			host["minReadySeconds"] = int64(*rolling.MinReadySeconds)
@@ -201,6 +201,7 @@ func (s StatefulSetSpec) asks() (asks planner.Settings, notReady bool) {
 	asks.Update = planner.ReCreate
 	asks.KeepClaims = s.VolumeClaimUpdateStrategy.Type != growing
 	asks.Hooks, notReady = hooks(s.Lifecycle)
+	asks.OnDelete = s.UpdateStrategy.Type == onDelete
 	rolling := s.UpdateStrategy.RollingUpdate
 	if rolling == nil {
 		return asks, notReady
