@@ -23,9 +23,9 @@ import (
 // nothing restarts. But it makes new pods for those that it may not adopt. So it
 // comes last:
 //
-//  1. a Deployment: what its pods were made from is written down, and on the pods
-//     and ReplicaSets that they are on their way; then it is deleted, and what it
-//     owns stays
+//  1. a Deployment is paused, so that it makes no ReplicaSet for those that go; what
+//     its pods were made from is written down, and on the ReplicaSets that they are
+//     on their way; then it is deleted, and what it owns stays
 //  2. its ReplicaSets are deleted, and their pods stay
 //  3. pods whose controller is of a kind that is served no longer lose that owner
 //  4. the host is made, once nobody has the pods
@@ -38,6 +38,7 @@ type handover struct {
 	deployment Namesake
 	sets       []*unstructured.Unstructured // ReplicaSets that have pods of it
 	held       []*corev1.Pod                // that another object still has
+	deserted   []*corev1.Pod                // whose ReplicaSet went just now
 	free       []*corev1.Pod
 	records    records
 	origins    map[types.UID]origin // what is known of the templates of pods
@@ -50,10 +51,10 @@ type origin struct {
 }
 
 // Strays is what nobody looks after in a namespace: objects without a controller,
-// or whose controller is of OpenKruise.
+// or whose controller is of OpenKruise, or is gone.
 type Strays struct {
 	Pods      []*corev1.Pod
-	Sets      []*unstructured.Unstructured // ReplicaSets
+	Sets      []*unstructured.Unstructured // ReplicaSets, and those that are marked as handed over
 	Revisions []*unstructured.Unstructured // ControllerRevisions
 }
 
@@ -77,6 +78,8 @@ func newHandover(r *rollout, snap Snapshot) *handover {
 			h.free = append(h.free, pod)
 		case was(r.manifest.Hosting.Ref, owner):
 			h.held = append(h.held, pod)
+		case owner.Kind == "ReplicaSet":
+			h.deserted = append(h.deserted, pod)
 		}
 	}
 	if h.deployment.Object == nil && len(h.sets)+len(h.pods()) == 0 {
@@ -85,6 +88,7 @@ func newHandover(r *rollout, snap Snapshot) *handover {
 	byName := func(a, b *corev1.Pod) int { return strings.Compare(a.Name, b.Name) }
 	slices.SortFunc(h.held, byName)
 	slices.SortFunc(h.free, byName)
+	slices.SortFunc(h.deserted, byName)
 	h.origins = map[types.UID]origin{}
 	for _, pod := range h.pods() {
 		h.origins[pod.UID] = h.origin(pod, strays.Revisions)
@@ -103,7 +107,8 @@ func (h *handover) findSets(snap Snapshot, strays Strays) {
 		}
 	}
 	for _, o := range strays.Sets {
-		if o.GetAnnotations()[AnnotationHandedOver] == handedTo(h.manifest) && sameSelector(h.proof.Object, withoutHash(o)) {
+		known := slices.ContainsFunc(h.sets, func(s *unstructured.Unstructured) bool { return s.GetUID() == o.GetUID() })
+		if !known && o.GetAnnotations()[AnnotationHandedOver] == handedTo(h.manifest) && sameSelector(h.proof.Object, withoutHash(o)) {
 			h.sets = append(h.sets, o)
 		}
 	}
@@ -148,7 +153,7 @@ func withoutHash(o *unstructured.Unstructured) *unstructured.Unstructured {
 }
 
 // pods are all that the host is going to have.
-func (h *handover) pods() []*corev1.Pod { return slices.Concat(h.held, h.free) }
+func (h *handover) pods() []*corev1.Pod { return slices.Concat(h.held, h.deserted, h.free) }
 
 // plan says what becomes of each pod, and takes the next step.
 func (h *handover) plan(plan *WorkloadPlan, snap Snapshot, wake *time.Time) {
@@ -239,13 +244,21 @@ func (h *handover) next() (string, []Step) {
 	switch {
 	case d != nil && d.GetDeletionTimestamp() != nil:
 		return "waits for deployment/" + d.GetName() + " to let go of its ReplicaSets", nil
+	case d != nil && at(d.Object, "spec", "paused") != true:
+		pause := (&deployment{object: d}).pause()
+		pause.Text = "pause deployment/" + d.GetName() + " before its pods change hands"
+		return "pausing the Deployment", steps(Step{pause})
+	case d != nil && !observed(d):
+		return "waits for the Deployment's controller to see the pause", nil
 	case d != nil:
 		return handing, steps(h.record(), h.mark(), Step{{
 			Name: "hand-over", Mode: Delete, Orphan: true, Ref: refAt(d), UID: d.GetUID(),
 			Text: "delete deployment/" + d.GetName() + "; its ReplicaSets and pods stay",
 		}})
 	case len(h.sets) > 0:
-		return handing, steps(h.dissolve())
+		return handing, steps(h.record(), h.mark(), h.dissolve())
+	case len(h.deserted) > 0:
+		return "waits for pod/" + h.deserted[0].Name + " to be let go", nil
 	case len(h.record())+len(h.mark())+len(h.held) > 0:
 		return handing, steps(h.record(), h.mark(), h.release())
 	}

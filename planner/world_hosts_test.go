@@ -24,6 +24,7 @@ func (w *world) replicaSets() {
 		if now := w.objects[refOf(rs)]; now == nil || now.GetUID() != rs.GetUID() {
 			continue
 		}
+		w.adoptOrphans(rs)
 		pods := active(w.podsOf(rs.GetUID()))
 		want := numberAt(rs.Object, 1, "spec", "replicas")
 		for len(pods) < want {
@@ -128,7 +129,10 @@ func (w *world) newReplicaSet(d *unstructured.Unstructured, sets []*unstructured
 			"name": name, "namespace": d.GetNamespace(), "ownerReferences": ownerRefsJSON(d),
 			"annotations": map[string]any{"deployment.kubernetes.io/revision": strconv.Itoa(latest + 1)},
 		},
-		"spec": map[string]any{"replicas": int64(replicas), "template": template},
+		"spec": map[string]any{
+			"replicas": int64(replicas), "template": template,
+			"selector": with(mapAt(d.Object, "spec", "selector"), hash, "matchLabels", "pod-template-hash"),
+		},
 	})
 }
 

@@ -252,6 +252,7 @@ func (w *world) snapshot(commit Commit, v *view) Snapshot {
 			snap.Pulls = append(snap.Pulls, pod)
 		}
 	}
+	w.seeStrays(commit, v, &snap)
 	return snap
 }
 

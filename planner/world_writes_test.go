@@ -134,11 +134,18 @@ func (w *world) do(a Action) error {
 		if a.Ref.Kind == "Pod" {
 			w.deletePod(a.Ref.Name, "situ")
 		} else {
+			if a.Orphan {
+				w.orphan(a.UID)
+			}
 			delete(w.objects, a.Ref)
 		}
 	case JSONPatch:
 		if a.Name == "take-over" {
 			return w.doTakeOver(a)
+		}
+		if a.Name == "hand-over" || a.Name == "adopt" {
+			w.doOwners(a)
+			return nil
 		}
 		w.doJSONPatch(a)
 	case StrategicPatch:
@@ -225,8 +232,11 @@ func (w *world) doJSONPatch(a Action) {
 func (w *world) doStrategic(a Action) error {
 	before := w.live(a.Ref)
 	var kind any = &corev1.Pod{}
-	if a.Ref.Kind == "Deployment" {
+	switch a.Ref.Kind {
+	case "Deployment":
 		kind = &appsv1.Deployment{}
+	case "ReplicaSet":
+		kind = &appsv1.ReplicaSet{}
 	}
 	original, _ := json.Marshal(before)
 	patch, _ := json.Marshal(a.Body)

@@ -1,6 +1,8 @@
 package cluster
 
 import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -52,6 +54,25 @@ func (c *Client) gatherStrays(snapshot planner.Snapshot, t target, owners map[ty
 	for _, revision := range c.caches.strays(place{revisions, namespace}) {
 		found.Revisions = append(found.Revisions, revision.full)
 	}
+	if t.live == nil {
+		found.Pods = append(found.Pods, c.deserted(namespace)...)
+	}
 	owners[""] = true
 	snapshot.Strays[namespace] = found
+}
+
+// deserted are the pods of a namespace whose ReplicaSet is gone. Each resource is
+// watched for itself: that they were let go before it went may not be seen yet.
+func (c *Client) deserted(namespace string) []*corev1.Pod {
+	exists := map[types.UID]bool{}
+	for _, set := range c.caches.all(place{replicaSets, namespace}) {
+		exists[set.GetUID()] = true
+	}
+	var found []*corev1.Pod
+	for _, seen := range c.caches.all(place{podResource, namespace}) {
+		if owner := metav1.GetControllerOf(seen); owner != nil && owner.Kind == "ReplicaSet" && !exists[owner.UID] {
+			found = append(found, seen.pod)
+		}
+	}
+	return found
 }

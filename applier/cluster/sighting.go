@@ -137,7 +137,7 @@ func ownerOf(object metav1.Object) types.UID {
 }
 
 // strayIndex finds what nobody looks after: objects without a controller, or whose
-// controller is of OpenKruise.
+// controller is of OpenKruise, and ReplicaSets that are on their way to another one.
 const strayIndex = "stray"
 
 // strayKinds are looked for, beside pods.
@@ -147,6 +147,9 @@ func indexByStray(stored any) ([]string, error) {
 	seen := stored.(*sighting)
 	if seen.pod == nil && (seen.full == nil || !slices.Contains(strayKinds, seen.full.GetKind())) {
 		return nil, nil
+	}
+	if seen.GetAnnotations()[planner.AnnotationHandedOver] != "" {
+		return []string{""}, nil
 	}
 	for _, owner := range seen.GetOwnerReferences() {
 		if owner.Controller == nil || !*owner.Controller {
