@@ -188,15 +188,40 @@ func (r *rollout) yield(plans []WorkloadPlan) {
 		c := &r.cases[i]
 		own[c.pod.UID] = !c.progress.available && c.mark.Version > 0
 	}
-	others := elsewhereIn(plans, own)
+	others, restarting := elsewhereIn(plans, own), r.restartingElsewhere()
 	for i := range r.cases {
 		c := &r.cases[i]
 		at, busy := others[c.pod.UID]
-		if c.turn != 1 || !busy || !at.soon && !c.progress.available {
-			continue
+		switch pod := restarting[controllerOf(c.pod)]; {
+		case c.turn != 1:
+		case busy && (at.soon || c.progress.available):
+			c.turn, c.blocked = 2, "after the update of "+at.by
+		case pod != "" && c.progress.available:
+			c.turn, c.blocked = 2, "pod "+pod+" of the same workload restarts"
 		}
-		c.turn, c.blocked = 2, "after the update of "+at.by
 	}
+}
+
+// restartingElsewhere names a pod of each controller that has been patched for
+// another source's sake, and has not restarted yet.
+func (r *rollout) restartingElsewhere() map[types.UID]string {
+	found := map[types.UID]string{}
+	for i := range r.cases {
+		pod := r.cases[i].pod
+		if owner := controllerOf(pod); owner != "" && unproven(pod, markOf(pod), r.now) != "" {
+			found[owner] = pod.Name
+		}
+	}
+	return found
+}
+
+func controllerOf(pod *corev1.Pod) types.UID {
+	for i := range pod.OwnerReferences {
+		if ref := &pod.OwnerReferences[i]; ref.Controller != nil && *ref.Controller {
+			return ref.UID
+		}
+	}
+	return ""
 }
 
 // sidecarSteps brings images to nodes first, as for any restart.
