@@ -84,10 +84,14 @@ func (k *kinds) serves(ctx context.Context, commit string, ref planner.Ref) (boo
 	}
 	k.mu.Lock()
 	known := k.groups[version]
-	if known != nil && known.askedFor != commit {
+	if known == nil {
+		known = &group{delay: firstAskAgain}
+		k.groups[version] = known
+	}
+	if known.askedFor != commit {
 		known.askAgain, known.askedFor = time.Time{}, commit
 	}
-	if known != nil && !known.askAgain.IsZero() {
+	if !known.askAgain.IsZero() {
 		_, ok := known.kinds[ref.Kind]
 		k.mu.Unlock()
 		return ok, nil

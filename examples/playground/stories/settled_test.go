@@ -12,14 +12,15 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// aSettledSourceAsksNothing follows a source in which nothing happens: no
-// request to the API server, by situ's own count and by the server's, and
-// nothing written to the repository, round after round.
+// aSettledSourceAsksNothing follows a source in which nothing happens, with a
+// workload whose pods have a sidecar of a SidecarSet: no request to the API
+// server, by situ's own count and by the server's, and nothing written to the
+// repository, round after round.
 func aSettledSourceAsksNothing(t *testing.T, g *ground) {
 	t.Parallel()
 	teller := newTeller(t, g)
 	teller.becomeCounted()
-	teller.commit("the shop opens", colored(1))
+	teller.commit("the shop opens", colored(1)+teller.sidecarSet())
 	serve := teller.serve()
 	serve.await("the commit to settle", func(s served) bool { return s.Note.State == "settled" })
 	// The rounds right after may still belong to the rollout.
@@ -49,7 +50,7 @@ func aSettledSourceAsksNothing(t *testing.T, g *ground) {
 	}
 
 	// The counts do count: a commit moves all three.
-	teller.commit("app v2", colored(2))
+	teller.commit("app v2", colored(2)+teller.sidecarSet())
 	serve.await("the next commit to settle", func(s served) bool {
 		return s.Note.State == "settled" && strings.HasPrefix(s.Subject, "app v2")
 	})
@@ -62,6 +63,13 @@ func aSettledSourceAsksNothing(t *testing.T, g *ground) {
 // colored is a Deployment whose template has an annotation.
 func colored(turn int) string {
 	return strings.Replace(crashKinds[0].manifest(turn), "{labels: {app: web}}", "{labels: {app: web}, annotations: {color: azure}}", 1)
+}
+
+// sidecarSet gives a container to the pods of the story's namespace.
+func (t teller) sidecarSet() string {
+	return "---\napiVersion: apps.kruise.io/v1beta1\nkind: SidecarSet\nmetadata: {name: " + t.namespace + "}\nspec:\n" +
+		"  specificNamespace: {namespace: " + t.namespace + "}\n  selector: {matchLabels: {app: web}}\n" +
+		"  containers: [{name: mesh, image: 'registry.playground/sidecar:v1'}]\n"
 }
 
 // becomeCounted makes the story's kubeconfig that of a user whose requests the
