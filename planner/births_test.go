@@ -192,3 +192,36 @@ func TestNoOrderOfEventsLosesAPartitionThatMakesPodsAnew(t *testing.T) {
 		})
 	}
 }
+
+// Whatever is committed in between, and whoever dies: lowered to nothing, a
+// partition leaves nothing behind.
+func TestNoOrderOfPartitionsIsStuck(t *testing.T) {
+	for seed := range *races * 4 {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			random := rand.New(rand.NewPCG(seed, 17))
+			s := newStory(t, workload(t, "ReplicaSet"))
+			s.settle(Settled)
+			for range 8 {
+				edits := []edit{annotate(AnnotationPartition, fmt.Sprint(random.IntN(6))), somePatch(random)}
+				switch random.IntN(5) {
+				case 0:
+					edits = append(edits, env(fmt.Sprint(random.IntN(3))))
+				case 1:
+					edits = append(edits, set1(int64(1+random.IntN(6)), "spec", "replicas"))
+				case 2:
+					edits = append(edits, annotate(AnnotationUpdate, []string{"ReCreate", "InPlaceIfPossible"}[random.IntN(2)]))
+				}
+				s.change(edits...)
+				s.race(random, random.IntN(150))
+				if pods := s.members(); len(pods) > 0 && random.IntN(2) == 0 {
+					s.lose(pods[random.IntN(len(pods))])
+				}
+			}
+			s.change(annotate(AnnotationPartition, "0"))
+			s.settle(Settled)
+			if live := s.objects[s.commit.Manifests[0].Ref]; live.GetAnnotations()[AnnotationKeptRevision] != "" {
+				t.Errorf("annotations are %v: nothing is kept any more", live.GetAnnotations())
+			}
+		})
+	}
+}
