@@ -41,7 +41,7 @@ type podCase struct {
 	pod     *corev1.Pod
 	gone    bool
 	born    int                       // how many commits plans had been made for
-	changes map[string]int            // container -> times that its image was changed
+	changes map[string]int            // container -> times that its image was changed, or its cpu if that restarts it
 	crashes map[string]int            // container -> times that it was restarted after a crash
 	by      map[string]map[string]int // commit -> container -> times that it changed its image
 }
@@ -121,11 +121,15 @@ func (j *judge) event(event watch.Event) {
 }
 
 // images counts changes of images: one commit makes one per container, and
-// another one back if it fails and is to be taken back.
+// another one back if it fails and is to be taken back. It cannot be seen which
+// commit has resized a container.
 func (j *judge) images(known *podCase, pod *corev1.Pod) {
 	var mark planner.Mark
 	_ = json.Unmarshal([]byte(pod.Annotations[planner.AnnotationState]), &mark) // none: not updated in place
 	for i, container := range pod.Spec.Containers {
+		if j.wish.manner.restart && !container.Resources.Requests.Cpu().Equal(*known.pod.Spec.Containers[i].Resources.Requests.Cpu()) {
+			known.changes[container.Name]++
+		}
 		if container.Image == known.pod.Spec.Containers[i].Image {
 			continue
 		}

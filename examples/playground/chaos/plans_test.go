@@ -72,7 +72,7 @@ func (j *judge) takes(plan planner.WorkloadPlan, snap planner.Snapshot) {
 	taken := 0
 	for _, step := range plan.Steps {
 		for _, action := range step {
-			if pod := pods[action.UID]; pod != nil && serves(pod) && !action.DryRun && takesDown(action) {
+			if pod := pods[action.UID]; pod != nil && serves(pod) && !action.DryRun && takesDown(action, j.wish.manner) {
 				taken++
 			}
 		}
@@ -87,8 +87,8 @@ func (j *judge) takes(plan planner.WorkloadPlan, snap planner.Snapshot) {
 }
 
 // takesDown says whether an action on a pod ends one of its containers.
-func takesDown(action planner.Action) bool {
-	if action.Mode == planner.Delete {
+func takesDown(action planner.Action, m manner) bool {
+	if action.Mode == planner.Delete || action.Subresource == "resize" && m.restart {
 		return true
 	}
 	body, _ := action.Body.(map[string]any)

@@ -88,7 +88,7 @@ var chances = []struct {
 func newScript(seed uint64) script {
 	draw := rand.New(rand.NewPCG(seed, 1))
 	s := script{seed: seed, kind: kinds[seed%uint64(len(kinds))], program: draw.IntN(5) == 0}
-	s.manner = manner{gate: draw.IntN(4) == 0, minReady: max(0, draw.IntN(4)-2), revert: draw.IntN(3) == 0}
+	s.manner = manner{gate: draw.IntN(4) == 0, minReady: max(0, draw.IntN(4)-2), revert: draw.IntN(3) == 0, restart: draw.IntN(4) == 0}
 	total := 0
 	for _, chance := range chances {
 		total += chance.weight

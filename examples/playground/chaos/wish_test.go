@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"situ.gitops/planner"
 )
 
@@ -30,6 +32,7 @@ type manner struct {
 	gate     bool // traffic leaves a pod first, for as long as the grace period takes
 	minReady int  // seconds until a ready pod is available
 	revert   bool // an update that fails is taken back
+	restart  bool // a container restarts when its cpu changes
 }
 
 func firstWish(kind string, m manner) wish {
@@ -85,12 +88,16 @@ func (w wish) manifest(nodes []string) string {
 	case "StatefulSet":
 		fmt.Fprintf(&b, "  serviceName: web\n  updateStrategy: {rollingUpdate: {partition: %d}}\n", w.partition)
 	}
+	resize := corev1.NotRequired
+	if w.manner.restart {
+		resize = corev1.RestartContainer
+	}
 	gates := ""
 	if w.manner.gate {
 		gates = fmt.Sprintf("{conditionType: %s}", planner.GateReady)
 	}
 	fmt.Fprintf(&b, podTemplate, w.tier, w.note, w.config, gates, strings.Join(nodes, ", "),
-		w.images()["app"], w.cpu, w.flag, w.images()["side"])
+		w.images()["app"], w.cpu, resize, w.flag, w.images()["side"])
 	return b.String()
 }
 
@@ -128,6 +135,7 @@ const podTemplate = `  template:
       - name: app
         image: %q
         resources: {requests: {cpu: %dm, memory: 16Mi}, limits: {cpu: "2", memory: 64Mi}}
+        resizePolicy: [{resourceName: cpu, restartPolicy: %s}]
         readinessProbe: {tcpSocket: {port: 80}}
         env:
         - {name: FLAG, value: %q}
