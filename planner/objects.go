@@ -46,6 +46,8 @@ func planObject(commit Commit, m Manifest, snap Snapshot, coming coming) ObjectP
 		plan.Steps = applyObject(commit, m, live, proof, "create ")
 	case goes(live):
 		plan.Verb, plan.State, plan.Text = Wait, Waiting, goingText
+	case strangersPolicy(m, live):
+		plan.Verb, plan.State, plan.Text = RefuseObject, Failed, strangersText(m)
 	case differs(live.Object.Object, proof.Object.Object, sourcePath):
 		plan.Verb, plan.State = Update, Progressing
 		plan.Fields = changedFields(live.Object.Object, proof.Object.Object)

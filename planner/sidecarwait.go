@@ -87,3 +87,13 @@ func textsOf(m map[string]any) labels.Set {
 	}
 	return texts
 }
+
+// strangersPolicy: an object has the name of the one that is to host the set, and
+// it is somebody's own. It must not be overwritten.
+func strangersPolicy(m Manifest, live Live) bool {
+	return m.Hosting != nil && live.Object.GetAnnotations()[AnnotationHosts] == ""
+}
+
+func strangersText(m Manifest) string {
+	return m.Ref.String() + " is there already and hosts no SidecarSet: delete it, or give " + m.Named().String() + " another name"
+}

@@ -251,6 +251,45 @@ spec: {containers: [{name: app, image: "app:v1"}]}
 	}
 }
 
+// Somebody's own policy of the set's name is not overwritten.
+func TestAPolicyOfSomebodyElseStays(t *testing.T) {
+	web, set := meshed(t, "web", "app:v1", 1), meshSet(t, "mesh:v1", "")
+	plan, w := decided(t, []planner.Manifest{web, set}, []planner.Manifest{web, meshSet(t, "mesh:v2", "")}, func(snap *planner.Snapshot) {
+		for ref, live := range snap.Live {
+			if strings.HasPrefix(ref.Kind, "MutatingAdmissionPolicy") {
+				live.Object.SetAnnotations(nil)
+			}
+		}
+	})
+	if w.State != planner.Failed || len(w.Steps) > 0 || !strings.Contains(w.Text, "give sidecarset/mesh another name") {
+		t.Errorf("the set is %s: %s, with %d steps", w.State, w.Text, len(w.Steps))
+	}
+	for _, o := range plan.Objects {
+		if o.Verb != planner.RefuseObject || len(o.Steps) > 0 {
+			t.Errorf("%s: %s, want it refused", o.Ref, o.Verb)
+		}
+	}
+}
+
+// Pods that OpenKruise has given the containers to get images in place, and a
+// record from then on.
+func TestPodsOfOpenKruiseAreAdopted(t *testing.T) {
+	web, set, newSet := meshed(t, "web", "app:v1", 1), meshSet(t, "mesh:v1", ""), meshSet(t, "mesh:v2", "")
+	_, w := decided(t, []planner.Manifest{web, set}, []planner.Manifest{web, newSet}, func(snap *planner.Snapshot) {
+		for _, pods := range snap.Pods {
+			pods[0].Annotations = map[string]string{planner.AnnotationKruiseInjected: "other,mesh"}
+		}
+	})
+	if w.Verdict != planner.Restart || len(touched(w)) != 1 {
+		t.Fatalf("%s: %s, touches %v; want the image in place", w.Verdict, w.Text, touched(w))
+	}
+	last := w.Steps[len(w.Steps)-1]
+	record := last[0].Body.(map[string]any)["metadata"].(map[string]any)["annotations"].(map[string]any)[planner.AnnotationSidecarSet+"mesh"]
+	if text, _ := record.(string); !strings.Contains(text, `"mesh:v2"`) {
+		t.Errorf("the pod is to remember %v", record)
+	}
+}
+
 // A broken sidecar stops the rollout of its set; a broken app does not.
 func TestOnlyABrokenSidecarStopsItsSet(t *testing.T) {
 	web, set := meshed(t, "web", "app:v1", 3), meshSet(t, "mesh:v2", "")
