@@ -46,7 +46,7 @@ func (r *rollout) podPlan(c *podCase) PodPlan {
 	case c.verdict == Refuse:
 		p.State = Failed
 	case c.departs:
-		p.Text = cmp.Or(p.Text, c.kept)
+		p.Turn, p.Text = 1, cmp.Or(p.Text, c.kept)
 	case c.kept != "":
 		p.State, p.Text = Held, c.kept
 	case c.progress.broken && c.current:

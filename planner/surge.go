@@ -205,8 +205,7 @@ func (r *rollout) firstToGo(n int) []*podCase {
 
 // rank is lower for a pod that goes earlier.
 func rank(c *podCase) []int {
-	_, ready := readySince(c.pod)
-	since, _ := readySince(c.pod)
+	since, ready := readySince(c.pod)
 	return []int{
 		intOf(c.pod.Spec.NodeName != ""), intOf(c.pod.Status.Phase != corev1.PodPending), intOf(ready),
 		intOf(!leaves(c.pod)), intOf(stageOf(c.pod) != stagePreparingDelete), intOf(c.current), int(-since.Unix()),
@@ -264,7 +263,7 @@ func (r *rollout) markAll(going []*podCase) (sure int) {
 func (r *rollout) unmark() {
 	for i := range r.cases {
 		if c := &r.cases[i]; leaves(c.pod) && !r.ends(c) {
-			r.numbers.marks = append(r.numbers.marks, r.markLeaving(c.pod, nil, nil))
+			r.numbers.marks = append(r.numbers.marks, r.markLeaving(c.pod, nil, at(r.want, "metadata", "annotations", corev1.PodDeletionCost)))
 		}
 	}
 }

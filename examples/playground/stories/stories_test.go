@@ -11,6 +11,7 @@ func TestOnSimulatedNodes(t *testing.T) {
 	t.Run("stories", func(t *testing.T) { testscript.Run(t, tell(t.Context(), g, "both", "simulated")) })
 	t.Run("crashes", func(t *testing.T) { t.Parallel(); crashes(t, g) })
 	t.Run("crashes on a pod's way", func(t *testing.T) { t.Parallel(); wayCrashes(t, g) })
+	t.Run("crashes around hooks", func(t *testing.T) { t.Parallel(); hookCrashes(t, g) })
 	t.Run("a settled source asks nothing", func(t *testing.T) { aSettledSourceAsksNothing(t, g) })
 }
 
