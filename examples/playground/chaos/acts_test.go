@@ -28,7 +28,13 @@ func (s *stage) act(step step) error {
 	}
 	switch step.act {
 	case "revert":
-		return s.commit(s.wishes[max(0, len(s.wishes)-1-step.n)], step.String())
+		w := s.wishes[max(0, len(s.wishes)-1-step.n)]
+		if w.free = w.free && s.wish().free; w.free {
+			w.replicas = s.wish().replicas
+		}
+		return s.commit(w, step.String())
+	case "free":
+		return s.free(step)
 	case "kill":
 		return s.rebirth()
 	case "kill-before", "kill-after":
@@ -73,6 +79,19 @@ func (s *stage) commit(w wish, message string) error {
 	s.wishes, s.commits = append(s.wishes, w), append(s.commits, hash)
 	s.ledger.tell("commit %.8s: %+v", hash, w)
 	return nil
+}
+
+// free has Git leave the replicas to others, once it is sure what they are.
+func (s *stage) free(step step) error {
+	if s.script.kind == "DaemonSet" || !s.canRest() {
+		return nil
+	}
+	if err := s.settle(); err != nil {
+		return err
+	}
+	w := s.wish()
+	w.free = true
+	return s.commit(w, step.String())
 }
 
 // rebirth kills situ, if it still lives, and starts another.
@@ -142,12 +161,18 @@ func (s *stage) touch(step step) error {
 	return ignoreGone(err)
 }
 
-// scale is somebody else's: Git wins in the end.
+// scale is somebody else's: Git wins in the end, unless it leaves that to others.
 func (s *stage) scale(n int) error {
-	if s.script.kind == "DaemonSet" {
+	if s.script.kind == "DaemonSet" || s.wish().free && !s.canRest() {
 		return nil
 	}
-	s.judge.change(func(j *judge) { j.upset, j.leaving = true, true })
+	if s.wish().free {
+		if err := s.settle(); err != nil {
+			return err
+		}
+		s.wishes[len(s.wishes)-1].replicas = n
+	}
+	s.judge.change(func(j *judge) { j.wish, j.upset, j.leaving = s.wish(), true, true })
 	patch, err := json.Marshal(map[string]any{"spec": map[string]any{"replicas": n}})
 	if err != nil {
 		return err

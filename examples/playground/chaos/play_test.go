@@ -49,7 +49,7 @@ func (s *stage) wait(done func() bool) {
 // its pods serve. From then on the judge excuses nothing. A commit that cannot
 // end well only ends.
 func (s *stage) settle() error {
-	if !s.wish().starts() || len(s.lost) > 0 {
+	if !s.canRest() {
 		s.wait(s.hasEnded)
 		return nil
 	}
@@ -63,6 +63,9 @@ func (s *stage) settle() error {
 		return nil
 	})
 }
+
+// canRest says whether the newest commit can end well.
+func (s *stage) canRest() bool { return s.wish().starts() && len(s.lost) == 0 }
 
 // end makes everything whole, commits a last wish that can be fulfilled, and
 // wants all promises kept.

@@ -62,6 +62,7 @@ var chances = []struct {
 	{"cpu", 3, 1},
 	{"several", 3, 1},
 	{"replicas", 2, 6},
+	{"free", 2, 1},
 	{"partition", 2, 3},
 	{"crash", 1, 1},
 	{"missing", 1, 1},
@@ -118,7 +119,7 @@ var commits = map[string]func(w *wish, s step){
 	"several": func(w *wish, s step) {
 		w.app, w.config, w.tier, w.cpu = s.tag("v"), s.tag("c"), s.tag("t"), 100+s.id
 	},
-	"replicas":  func(w *wish, s step) { w.replicas = s.n },
+	"replicas":  func(w *wish, s step) { w.replicas, w.free = s.n, false },
 	"partition": func(w *wish, s step) { w.partition, w.app = s.n, s.tag("v") },
 	"crash":     func(w *wish, s step) { w.app = s.tag("crash-") },
 	"missing":   func(w *wish, s step) { w.side = s.tag("missing-") },

@@ -17,6 +17,7 @@ var kinds = []string{"Deployment", "StatefulSet", "DaemonSet", "ReplicaSet"}
 type wish struct {
 	kind      string
 	replicas  int
+	free      bool   // Git leaves the replicas to others
 	app, side string // tags of the two containers' images
 	tier      string // a label
 	note      string // an annotation that nobody reads
@@ -79,7 +80,7 @@ func (w wish) manifest(nodes []string) string {
 		fmt.Fprintf(&b, "    %s: %q\n", key, value)
 	}
 	fmt.Fprintf(&b, "spec:\n  selector: {matchLabels: {app: web}}\n  minReadySeconds: %d\n", w.manner.minReady)
-	if w.kind != "DaemonSet" {
+	if w.kind != "DaemonSet" && !w.free {
 		fmt.Fprintf(&b, "  replicas: %d\n", w.replicas)
 	}
 	switch w.kind {
