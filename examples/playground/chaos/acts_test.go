@@ -83,7 +83,7 @@ func (s *stage) commit(w wish, message string) error {
 
 // free has Git leave the replicas to others, once it is sure what they are.
 func (s *stage) free(step step) error {
-	if s.script.kind == "DaemonSet" || !s.canRest() {
+	if !s.scales() || !s.canRest() {
 		return nil
 	}
 	if err := s.settle(); err != nil {
@@ -161,9 +161,12 @@ func (s *stage) touch(step step) error {
 	return ignoreGone(err)
 }
 
+// scales says whether the workload has replicas.
+func (s *stage) scales() bool { return s.script.kind != "DaemonSet" && s.script.kind != "Pod" }
+
 // scale is somebody else's: Git wins in the end, unless it leaves that to others.
 func (s *stage) scale(n int) error {
-	if s.script.kind == "DaemonSet" || s.wish().free && !s.canRest() {
+	if !s.scales() || s.wish().free && !s.canRest() {
 		return nil
 	}
 	if s.wish().free {

@@ -119,10 +119,14 @@ var commits = map[string]func(w *wish, s step){
 	"several": func(w *wish, s step) {
 		w.app, w.config, w.tier, w.cpu = s.tag("v"), s.tag("c"), s.tag("t"), 100+s.id
 	},
-	"replicas":  func(w *wish, s step) { w.replicas, w.free = s.n, false },
-	"partition": func(w *wish, s step) { w.partition, w.app = s.n, s.tag("v") },
-	"crash":     func(w *wish, s step) { w.app = s.tag("crash-") },
-	"missing":   func(w *wish, s step) { w.side = s.tag("missing-") },
+	"replicas": func(w *wish, s step) { w.replicas, w.free = s.n, false },
+	"partition": func(w *wish, s step) {
+		if w.app = s.tag("v"); w.kind != "Pod" {
+			w.partition = s.n
+		}
+	},
+	"crash":   func(w *wish, s step) { w.app = s.tag("crash-") },
+	"missing": func(w *wish, s step) { w.side = s.tag("missing-") },
 }
 
 func (s step) tag(prefix string) string { return fmt.Sprintf("%s%d", prefix, s.id) }

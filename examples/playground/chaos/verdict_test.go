@@ -119,6 +119,9 @@ func (s *stage) host() (*unstructured.Unstructured, error) {
 
 // hostAtRest says what situ has left on the host.
 func (s *stage) hostAtRest() error {
+	if s.script.kind == "Pod" {
+		return nil
+	}
 	host, err := s.host()
 	if err != nil {
 		return err

@@ -10,7 +10,7 @@ import (
 )
 
 // kinds are the workloads; a sequence has one of them.
-var kinds = []string{"Deployment", "StatefulSet", "DaemonSet", "ReplicaSet"}
+var kinds = []string{"Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "Pod"}
 
 // wish is what a commit wants of the workload. It is a plain value: a revert
 // wishes for an earlier one again.
@@ -42,8 +42,11 @@ func firstWish(kind string, m manner) wish {
 
 // desired is how many pods there should be.
 func (w wish) desired() int {
-	if w.kind == "DaemonSet" {
+	switch w.kind {
+	case "DaemonSet":
 		return nodesPerStage
+	case "Pod":
+		return 1
 	}
 	return w.replicas
 }
@@ -73,12 +76,11 @@ func startable(image string) bool {
 // manifest is the wish as Git has it. Pods go to the stage's own nodes, and leave
 // one that is lost at once.
 func (w wish) manifest(nodes []string) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "apiVersion: apps/v1\nkind: %s\nmetadata:\n  name: web\n", w.kind)
-	b.WriteString("  annotations:\n")
-	for key, value := range w.annotations() {
-		fmt.Fprintf(&b, "    %s: %q\n", key, value)
+	if w.kind == "Pod" {
+		return w.barePod(nodes)
 	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "apiVersion: apps/v1\nkind: %s\nmetadata:\n  name: web\n  annotations: {%s}\n", w.kind, w.annotations())
 	fmt.Fprintf(&b, "spec:\n  selector: {matchLabels: {app: web}}\n  minReadySeconds: %d\n", w.manner.minReady)
 	if w.kind != "DaemonSet" && !w.free {
 		fmt.Fprintf(&b, "  replicas: %d\n", w.replicas)
@@ -89,6 +91,21 @@ func (w wish) manifest(nodes []string) string {
 	case "StatefulSet":
 		fmt.Fprintf(&b, "  serviceName: web\n  updateStrategy: {rollingUpdate: {partition: %d}}\n", w.partition)
 	}
+	fmt.Fprintf(&b, "  template:\n    metadata:\n      labels: {app: web, tier: %q}\n      annotations: {note: %q, config: %q}\n    spec:\n",
+		w.tier, w.note, w.config)
+	for line := range strings.Lines(w.podSpec(nodes)) {
+		b.WriteString("    " + line)
+	}
+	return b.String()
+}
+
+// barePod is the wish for a pod that nobody makes anew but situ.
+func (w wish) barePod(nodes []string) string {
+	return fmt.Sprintf("apiVersion: v1\nkind: Pod\nmetadata:\n  name: web\n  labels: {app: web, tier: %q}\n  annotations: {note: %q, config: %q, %s}\nspec:\n%s",
+		w.tier, w.note, w.config, w.annotations(), w.podSpec(nodes))
+}
+
+func (w wish) podSpec(nodes []string) string {
 	resize := corev1.NotRequired
 	if w.manner.restart {
 		resize = corev1.RestartContainer
@@ -97,51 +114,45 @@ func (w wish) manifest(nodes []string) string {
 	if w.manner.gate {
 		gates = fmt.Sprintf("{conditionType: %s}", planner.GateReady)
 	}
-	fmt.Fprintf(&b, podTemplate, w.tier, w.note, w.config, gates, strings.Join(nodes, ", "),
-		w.images()["app"], w.cpu, resize, w.flag, w.images()["side"])
-	return b.String()
+	return fmt.Sprintf(podSpec, gates, strings.Join(nodes, ", "), w.images()["app"], w.cpu, resize, w.flag, w.images()["side"])
 }
 
 // annotations are what the wish asks of situ.
-func (w wish) annotations() map[string]string {
-	asked := map[string]string{planner.AnnotationOnFailure: "stop"}
+func (w wish) annotations() string {
+	failure := "stop"
 	if w.manner.revert {
-		asked[planner.AnnotationOnFailure] = "revert"
+		failure = "revert"
 	}
+	asked := fmt.Sprintf("%s: %s", planner.AnnotationOnFailure, failure)
 	if w.manner.gate {
-		asked[planner.AnnotationGrace] = "1s"
+		asked += fmt.Sprintf(", %s: 1s", planner.AnnotationGrace)
 	}
 	if w.partition > 0 && w.kind != "StatefulSet" {
-		asked[planner.AnnotationPartition] = fmt.Sprint(w.partition)
+		asked += fmt.Sprintf(", %s: %q", planner.AnnotationPartition, fmt.Sprint(w.partition))
 	}
 	return asked
 }
 
-const podTemplate = `  template:
-    metadata:
-      labels: {app: web, tier: %q}
-      annotations: {note: %q, config: %q}
-    spec:
-      terminationGracePeriodSeconds: 1
-      readinessGates: [%s]
-      affinity:
-        nodeAffinity:
-          requiredDuringSchedulingIgnoredDuringExecution:
-            nodeSelectorTerms:
-            - matchExpressions: [{key: kubernetes.io/hostname, operator: In, values: [%s]}]
-      tolerations:
-      - {key: node.kubernetes.io/not-ready, operator: Exists, effect: NoExecute, tolerationSeconds: 1}
-      - {key: node.kubernetes.io/unreachable, operator: Exists, effect: NoExecute, tolerationSeconds: 1}
-      containers:
-      - name: app
-        image: %q
-        resources: {requests: {cpu: %dm, memory: 16Mi}, limits: {cpu: "2", memory: 64Mi}}
-        resizePolicy: [{resourceName: cpu, restartPolicy: %s}]
-        readinessProbe: {tcpSocket: {port: 80}}
-        env:
-        - {name: FLAG, value: %q}
-        - {name: CONFIG, valueFrom: {fieldRef: {fieldPath: "metadata.annotations['config']"}}}
-      - name: side
-        image: %q
-        readinessProbe: {tcpSocket: {port: 81}}
+const podSpec = `  terminationGracePeriodSeconds: 1
+  readinessGates: [%s]
+  affinity:
+    nodeAffinity:
+      requiredDuringSchedulingIgnoredDuringExecution:
+        nodeSelectorTerms:
+        - matchExpressions: [{key: kubernetes.io/hostname, operator: In, values: [%s]}]
+  tolerations:
+  - {key: node.kubernetes.io/not-ready, operator: Exists, effect: NoExecute, tolerationSeconds: 1}
+  - {key: node.kubernetes.io/unreachable, operator: Exists, effect: NoExecute, tolerationSeconds: 1}
+  containers:
+  - name: app
+    image: %q
+    resources: {requests: {cpu: %dm, memory: 16Mi}, limits: {cpu: "2", memory: 64Mi}}
+    resizePolicy: [{resourceName: cpu, restartPolicy: %s}]
+    readinessProbe: {tcpSocket: {port: 80}}
+    env:
+    - {name: FLAG, value: %q}
+    - {name: CONFIG, valueFrom: {fieldRef: {fieldPath: "metadata.annotations['config']"}}}
+  - name: side
+    image: %q
+    readinessProbe: {tcpSocket: {port: 81}}
 `
