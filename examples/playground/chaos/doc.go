@@ -10,6 +10,7 @@
 //	          this process, or the real program
 //	door      stands between a life and the API server: it writes down every
 //	          request, refuses some, loses some answers, and kills at a chosen one
+//	git door  stands between all lives and Git: it counts, and refuses for a while
 //	judge     watches all pods and every plan, and says what must not have been
 //	verdict   what has to be true once the newest commit has settled
 //

@@ -31,6 +31,16 @@ func TestTheJudgeAccusesWhoeverBreaksAPromise(t *testing.T) {
 			j.show(pod("web-0").running("v1", "c1", 1))
 			j.show(pod("web-0").running("v2", "c1", 1))
 		}, "promise 1"},
+		{"an image that a failed commit has taken back", func(j *judge) {
+			j.wish.manner.revert = true
+			j.show(pod("web-0").running("crash-1", "c1", 0))
+			j.show(pod("web-0").running("v0", "c1", 1))
+		}, ""},
+		{"an image that a commit takes back though it has not failed", func(j *judge) {
+			j.wish.manner.revert = true
+			j.show(pod("web-0").running("v1", "c1", 0))
+			j.show(pod("web-0").running("v0", "c1", 1))
+		}, "promise 1"},
 		{"a restart that no image asked for", func(j *judge) { j.show(pod("web-0").running("v0", "c0", 1)) }, "promise 1"},
 		{"a restart after a crash", func(j *judge) {
 			crashed := pod("web-0").running("v0", "c0", 1)
