@@ -2,7 +2,6 @@ package planner
 
 import (
 	"encoding/json"
-	"maps"
 	"slices"
 	"strings"
 
@@ -81,11 +80,15 @@ func matches(selector *metav1.LabelSelector, of labels.Set) bool {
 
 // sidecarMarks are the updates in place that SidecarSets have left on a pod.
 func sidecarMarks(pod *corev1.Pod) []Mark {
-	var marks []Mark
-	for _, key := range slices.Sorted(maps.Keys(pod.Annotations)) {
-		if !strings.HasPrefix(key, AnnotationSidecarSet) {
-			continue
+	var keys []string
+	for key := range pod.Annotations {
+		if strings.HasPrefix(key, AnnotationSidecarSet) {
+			keys = append(keys, key)
 		}
+	}
+	slices.Sort(keys)
+	var marks []Mark
+	for _, key := range keys {
 		var record SidecarRecord
 		if json.Unmarshal([]byte(pod.Annotations[key]), &record) == nil && record.Update != nil {
 			marks = append(marks, *record.Update)
