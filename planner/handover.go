@@ -1,12 +1,11 @@
 package planner
 
 import (
-	"fmt"
 	"maps"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
-	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -33,6 +32,10 @@ import (
 // Each step is seen in the cluster, so that any of them can be the first one after
 // a crash, and at no moment does a controller see pods too few or too many. From
 // then on the pods are updated as any others, by what they were made from.
+//
+// A stock StatefulSet or DaemonSet adopts as well, but replaces pods by itself
+// that it has not made: of what OpenKruise has left, they take over no more than
+// the names and the nodes.
 type handover struct {
 	*rollout
 	deployment Namesake
@@ -60,7 +63,7 @@ type Strays struct {
 
 // newHandover finds pods for a host that is not there yet, nil if there are none.
 func newHandover(r *rollout, snap Snapshot) *handover {
-	if r.manifest.Hosting == nil || r.manifest.Kind != "ReplicaSet" {
+	if r.manifest.Hosting == nil {
 		return nil
 	}
 	h := &handover{rollout: r, deployment: snap.Namesakes[deploymentRef(r.manifest.Ref)]}
@@ -73,12 +76,12 @@ func newHandover(r *rollout, snap Snapshot) *handover {
 	selector := selectorOf(r.proof.Object)
 	for _, pod := range active(strays.Pods) {
 		switch owner := metav1.GetControllerOf(pod); {
-		case !selector.Matches(labels.Set(pod.Labels)):
+		case !selector.Matches(labels.Set(pod.Labels)), r.manifest.Kind == "StatefulSet" && !isNamedAfter(pod, r.manifest.Name):
 		case owner == nil:
 			h.free = append(h.free, pod)
 		case was(r.manifest.Hosting.Ref, owner):
 			h.held = append(h.held, pod)
-		case owner.Kind == "ReplicaSet":
+		case owner.Kind == "ReplicaSet" && r.manifest.Kind == "ReplicaSet":
 			h.deserted = append(h.deserted, pod)
 		}
 	}
@@ -90,10 +93,23 @@ func newHandover(r *rollout, snap Snapshot) *handover {
 	slices.SortFunc(h.free, byName)
 	slices.SortFunc(h.deserted, byName)
 	h.origins = map[types.UID]origin{}
+	if h.replaces() {
+		return h
+	}
 	for _, pod := range h.pods() {
 		h.origins[pod.UID] = h.origin(pod, strays.Revisions)
 	}
 	return h
+}
+
+// replaces: the host's controller replaces the pods that it adopts.
+func (h *handover) replaces() bool { return h.manifest.Kind != "ReplicaSet" }
+
+// isNamedAfter: a StatefulSet adopts pods by their names, too.
+func isNamedAfter(pod *corev1.Pod, set string) bool {
+	number, ok := strings.CutPrefix(pod.Name, set+"-")
+	_, err := strconv.Atoi(number)
+	return ok && err == nil
 }
 
 func (h *handover) findSets(snap Snapshot, strays Strays) {
@@ -105,6 +121,9 @@ func (h *handover) findSets(snap Snapshot, strays Strays) {
 				h.sets = append(h.sets, o)
 			}
 		}
+	}
+	if h.replaces() {
+		return
 	}
 	for _, o := range strays.Sets {
 		known := slices.ContainsFunc(h.sets, func(s *unstructured.Unstructured) bool { return s.GetUID() == o.GetUID() })
@@ -155,31 +174,6 @@ func withoutHash(o *unstructured.Unstructured) *unstructured.Unstructured {
 // pods are all that the host is going to have.
 func (h *handover) pods() []*corev1.Pod { return slices.Concat(h.held, h.deserted, h.free) }
 
-// plan says what becomes of each pod, and takes the next step.
-func (h *handover) plan(plan *WorkloadPlan, snap Snapshot, wake *time.Time) {
-	if why := h.forbidden(snap); why != "" {
-		plan.Create, plan.State, plan.Verdict, plan.Text = false, Failed, Refuse, "refused: "+why
-		plan.Reasons = []Reason{{Rule: "hand-over", Text: why}}
-		return
-	}
-	predicted := *h.rollout
-	object := h.proof.Object
-	if h.foreignReplicas() {
-		object = &unstructured.Unstructured{Object: with(object.Object, int64(len(h.pods())), "spec", "replicas")}
-	}
-	predicted.live = Live{Object: object}
-	host := &handed{replicaSet: replicaSet{set: set{object: object}, members: h.pods(), count: numberAt(object.Object, 1, "spec", "replicas")}, origins: h.origins}
-	predicted.assess(host, snap)
-	predicted.schedule(host, newDisruptions(snap.Disruptions[h.manifest.Namespace], predicted.cases))
-	predicted.report(plan, wake)
-	if plan.Verdict == Refuse {
-		return
-	}
-	text, steps := h.next()
-	plan.State, plan.Text, plan.Steps = Progressing, text, steps
-	plan.Warnings = append(slices.Clip(plan.Warnings), fmt.Sprintf("%d running pods are handed over to %s; none of them restarts for that", len(h.pods()), host))
-}
-
 // origin asks who has the pod now, and the records that OpenKruise has left.
 func (h *handover) origin(pod *corev1.Pod, left []*unstructured.Unstructured) origin {
 	label := pod.Labels[LabelRevision]
@@ -202,171 +196,4 @@ func (h *handover) origin(pod *corev1.Pod, left []*unstructured.Unstructured) or
 		}
 	}
 	return origin{}
-}
-
-// handed is the host to be, with the pods that it is going to have.
-type handed struct {
-	replicaSet
-	origins map[types.UID]origin
-}
-
-func (s *handed) made(pod *corev1.Pod) made {
-	from := s.origins[pod.UID]
-	if from.template == nil {
-		return made{}
-	}
-	return made{key: from.label, known: true, from: map[string]any{"spec": map[string]any{"template": map[string]any(from.template)}}}
-}
-
-// forbidden is why nothing is handed over, "" if it is.
-func (h *handover) forbidden(snap Snapshot) string {
-	d := h.deployment
-	if d.Object == nil || d.Object.GetDeletionTimestamp() != nil {
-		return ""
-	}
-	short := "deployment/" + d.Object.GetName()
-	if wanted := slices.ContainsFunc(h.commit.Manifests, func(m Manifest) bool { return m.Ref == deploymentRef(h.manifest.Ref) }); wanted {
-		return short + " of the same commit has the same selector, and both would make its pods: remove one of them"
-	}
-	if source := foreignSource(h.commit, d.Object); source != "" && !taken(h.commit, source) {
-		return short + " has the pods that the selector matches: " + foreignText(source)
-	}
-	if !d.Ours && h.settings.TakeOver != "Deployment" {
-		return short + " has the pods that the selector matches, and situ has not made it: annotation " + AnnotationTakeOver +
-			": Deployment hands its pods over and deletes it; or delete it yourself, with its pods"
-	}
-	return ""
-}
-
-// next is what the hand-over waits for, and what is done now.
-func (h *handover) next() (string, []Step) {
-	d := h.deployment.Object
-	switch {
-	case d != nil && d.GetDeletionTimestamp() != nil:
-		return "waits for deployment/" + d.GetName() + " to let go of its ReplicaSets", nil
-	case d != nil && at(d.Object, "spec", "paused") != true:
-		pause := (&deployment{object: d}).pause()
-		pause.Text = "pause deployment/" + d.GetName() + " before its pods change hands"
-		return "pausing the Deployment", steps(Step{pause})
-	case d != nil && !observed(d):
-		return "waits for the Deployment's controller to see the pause", nil
-	case d != nil:
-		return handing, steps(h.record(), h.mark(), Step{{
-			Name: "hand-over", Mode: Delete, Orphan: true, Ref: refAt(d), UID: d.GetUID(),
-			Text: "delete deployment/" + d.GetName() + "; its ReplicaSets and pods stay",
-		}})
-	case len(h.sets) > 0:
-		return handing, steps(h.record(), h.mark(), h.dissolve())
-	case len(h.deserted) > 0:
-		return "waits for pod/" + h.deserted[0].Name + " to be let go", nil
-	case len(h.record())+len(h.mark())+len(h.held) > 0:
-		return handing, steps(h.record(), h.mark(), h.release())
-	}
-	return handing, h.create()
-}
-
-const handing = "pods are handed over"
-
-// record writes down the templates of pods, which nobody knows any more once
-// their owners are gone.
-func (h *handover) record() Step {
-	var step Step
-	done := map[string]bool{}
-	for _, pod := range h.pods() {
-		from := h.origins[pod.UID]
-		if _, known := h.records[from.label]; known || from.template == nil || done[from.label] {
-			continue
-		}
-		done[from.label] = true
-		action := h.rollout.record(from.template, from.label)
-		delete(mapAt(action.Body.(map[string]any), "metadata"), "ownerReferences") // the host takes it once it is there
-		step = append(step, action)
-	}
-	return step
-}
-
-// mark labels pods with what they were made from, and their ReplicaSets with who
-// gets them.
-func (h *handover) mark() Step {
-	var step Step
-	for _, pod := range h.pods() {
-		if from := h.origins[pod.UID]; from.template != nil && pod.Labels[LabelRevision] != from.label {
-			step = append(step, metadataPatch(podRef(pod), pod.UID, "labels", LabelRevision, from.label, "write down what pod/"+pod.Name+" was made from"))
-		}
-	}
-	for _, o := range h.sets {
-		if o.GetAnnotations()[AnnotationHandedOver] != handedTo(h.manifest) {
-			step = append(step, metadataPatch(refAt(o), o.GetUID(), "annotations", AnnotationHandedOver, handedTo(h.manifest),
-				"mark replicaset/"+o.GetName()+" as on its way"))
-		}
-	}
-	return step
-}
-
-func metadataPatch(ref Ref, uid types.UID, field, key, value, text string) Action {
-	return Action{
-		Name: "hand-over", Mode: StrategicPatch, Ref: ref, UID: uid, Text: text,
-		Body: map[string]any{"metadata": map[string]any{"uid": string(uid), field: map[string]any{key: value}}},
-	}
-}
-
-// dissolve deletes ReplicaSets whose Deployment is gone; their pods stay.
-func (h *handover) dissolve() Step {
-	var step Step
-	for _, o := range h.sets {
-		if o.GetDeletionTimestamp() == nil {
-			step = append(step, Action{
-				Name: "hand-over", Mode: Delete, Orphan: true, Ref: refAt(o), UID: o.GetUID(),
-				Text: "delete replicaset/" + o.GetName() + "; its pods stay",
-			})
-		}
-	}
-	return step
-}
-
-// release takes the owner away that a pod's kind of controller left behind.
-func (h *handover) release() Step {
-	var step Step
-	for _, pod := range h.held {
-		for i := range pod.OwnerReferences {
-			owner := &pod.OwnerReferences[i]
-			if owner.Controller == nil || !*owner.Controller {
-				continue
-			}
-			at := fmt.Sprintf("/metadata/ownerReferences/%d", i)
-			step = append(step, Action{
-				Name: "hand-over", Mode: JSONPatch, Ref: podRef(pod), UID: pod.UID,
-				Text: "take the owner of pod/" + pod.Name + " away: " + strings.ToLower(owner.Kind) + "/" + owner.Name + " is gone",
-				Body: []any{
-					map[string]any{"op": "test", "path": at + "/uid", "value": string(owner.UID)},
-					map[string]any{"op": "remove", "path": at},
-				},
-			})
-		}
-	}
-	return step
-}
-
-// create makes the host. Where Git leaves the replicas to others, it begins with
-// as many as there are pods.
-func (h *handover) create() []Step {
-	all := createSteps(h.rollout)
-	if at(h.manifest.Object, "spec", "replicas") == nil {
-		all[0][0].Body = with(all[0][0].Body.(map[string]any), int64(len(h.pods())), "spec", "replicas")
-	}
-	return all
-}
-
-// firstOf is the first text that says something.
-func firstOf(texts ...string) string {
-	for _, text := range texts {
-		if text != "" {
-			return text
-		}
-	}
-	return ""
-}
-
-func refAt(o *unstructured.Unstructured) Ref {
-	return Ref{APIVersion: o.GetAPIVersion(), Kind: o.GetKind(), Namespace: o.GetNamespace(), Name: o.GetName()}
 }

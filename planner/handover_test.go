@@ -233,3 +233,76 @@ func TestADeploymentWithAnotherSelectorIsLeftAlone(t *testing.T) {
 		t.Errorf("%d Deployments and %d pods; want the Deployment as it was, and four pods more", len(got), len(s.members()))
 	}
 }
+
+// left are pods of a stock kind whose owner is OpenKruise's of the same name, and gone.
+func left(s *story) {
+	yes := true
+	for name, pod := range s.pods {
+		pod = pod.DeepCopy()
+		pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps.kruise.io/v1beta1", Kind: s.commit.Manifests[0].Kind, Name: "web", UID: "gone", Controller: &yes}}
+		s.pods[name] = pod
+	}
+	for ref := range s.objects {
+		delete(s.objects, ref)
+	}
+	s.catchUpAll("situ")
+}
+
+func TestStockSetsReplaceWhatOpenKruiseHasLeftAndNeverDoubleIt(t *testing.T) {
+	for _, kind := range []string{"StatefulSet", "DaemonSet"} {
+		t.Run(kind, func(t *testing.T) {
+			s := newStory(t, workload(t, kind))
+			s.settle(Settled)
+			left(s)
+			s.push(asking(workload(t, kind), gentle))
+			s.decide()
+			w := s.plan.Workloads[0]
+			for _, pod := range w.Pods {
+				if pod.Verb != Recreate || !strings.Contains(pod.Reasons[0].Text, kind+"'s own controller replaces it") {
+					t.Errorf("pod %s: %s %v; want it replaced by the controller", pod.Name, pod.Verb, pod.Reasons)
+				}
+			}
+			if len(w.Pods) != len(s.pods) || len(w.Steps) != 1 {
+				t.Fatalf("%d pods and %d steps; want %d pods and one step:\n%s", len(w.Pods), len(w.Steps), len(s.pods), planText(t, s.plan))
+			}
+			s.round()
+			for name, pod := range s.pods {
+				if owner := metav1.GetControllerOf(pod); owner != nil {
+					t.Errorf("pod %s still belongs to %s", name, owner.Kind)
+				}
+			}
+			s.decide() // and now the host is made
+			a := s.plan.Workloads[0].Steps[0][0]
+			if _, counts := mapAt(a.Body.(map[string]any), "spec")["replicas"]; a.Name != "create" || a.Ref.Kind != kind || counts == (kind == "DaemonSet") {
+				t.Errorf("then %s %s, with replicas %t; want the %s to be created", a.Name, a.Ref, counts, kind)
+			}
+		})
+	}
+}
+
+func TestStockSetsNeverReplacePodsThatMayOnlyBeUpdatedInPlace(t *testing.T) {
+	s := newStory(t, workload(t, "StatefulSet"))
+	s.settle(Settled)
+	left(s)
+	s.push(asking(workload(t, "StatefulSet"), func(settings *Settings) { settings.Update = InPlaceOnly }))
+	s.decide()
+	if w := s.plan.Workloads[0]; w.State != Failed || len(w.Steps) > 0 || !strings.Contains(w.Text, "write InPlaceIfPossible") {
+		t.Errorf("%s %q; want a refusal with the way out", w.State, w.Text)
+	}
+}
+
+// A stock set that Git turns into OpenKruise's of the same name stays the same object.
+func TestAStockSetThatBecomesAnAdvancedOneIsTheSameObject(t *testing.T) {
+	for _, kind := range []string{"StatefulSet", "DaemonSet"} {
+		t.Run(kind, func(t *testing.T) {
+			s := newStory(t, workload(t, kind))
+			s.settle(Settled)
+			before := s.uids()
+			s.room = 1
+			s.push(asking(edited(workload(t, kind), image(0, "app:v2")), gentle))
+			s.settle(Settled)
+			s.sameSince(before)
+			s.restarted(0, 1)
+		})
+	}
+}
