@@ -1,6 +1,7 @@
 package planner
 
 import (
+	"cmp"
 	"fmt"
 	"reflect"
 	"slices"
@@ -161,7 +162,9 @@ func (r *rollout) planClaims(plan *WorkloadPlan, snap Snapshot) Step {
 	var step Step
 	for _, change := range claimChanges(r.live.Object.Object, r.manifest.Object) {
 		say := func(text string, values ...any) {
-			plan.Warnings = append(plan.Warnings, fmt.Sprintf("spec.volumeClaimTemplates[%s]: ", change.name)+fmt.Sprintf(text, values...))
+			line := fmt.Sprintf("spec.volumeClaimTemplates[%s]: ", change.name) + fmt.Sprintf(text, values...)
+			plan.Warnings = append(plan.Warnings, line)
+			r.claims = cmp.Or(r.claims, line)
 		}
 		switch {
 		case change.kept != "":

@@ -104,6 +104,9 @@ func TestChangedClaimTemplatesAreToldAndTheRestGoesOn(t *testing.T) {
 			if !slices.Equal(names, tt.grow) {
 				t.Errorf("claims %v grow, want %v", names, tt.grow)
 			}
+			if quiet, _ := claimsPlan(t, tt.words, nil, tt.asks); len(tt.says) > 0 && quiet.State == Settled && !strings.HasPrefix(quiet.Text, "spec.volumeClaimTemplates[") {
+				t.Errorf("settled, and the text is %q; want what becomes of the claims", quiet.Text)
+			}
 			if plan.Verdict != Restart {
 				t.Errorf("the verdict is %s, want the image to restart in place", plan.Verdict)
 			}

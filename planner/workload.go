@@ -48,6 +48,7 @@ type rollout struct {
 	waits    string // for what the host waits
 	held     string // why updates are off on purpose
 	scaler   string // who owns the replicas, if it is not Git
+	claims   string // what becomes of the first claim template that has changed
 	reverted string // why the template of before is wanted again
 	pulls    *pulls // of the whole plan
 
@@ -103,6 +104,9 @@ func planWorkload(commit Commit, m Manifest, snap Snapshot, coming coming, pulls
 	plan.Steps = steps(append(r.steps(h, snap), claims)...)
 	plan.Warnings = slices.Concat(plan.Warnings, r.misnamed())
 	r.report(&plan, wake)
+	if plan.State == Settled {
+		plan.Text = r.claims // all that there is to say
+	}
 	return plan
 }
 
