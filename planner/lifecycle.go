@@ -32,6 +32,7 @@ const (
 
 // The values of LabelLifecycle. A pod without one is as good as normal.
 const (
+	stagePreparingNormal = "PreparingNormal" // OpenKruise had the pod
 	stageNormal          = "Normal"
 	stagePreparingUpdate = "PreparingUpdate"
 	stageUpdating        = "Updating"
@@ -238,7 +239,7 @@ func (r *rollout) stageAfter(c *podCase) string {
 		return stageNormal
 	case r.restarts(c):
 		return ""
-	case now == "" && c.pod.Spec.NodeName != "":
+	case (now == "" || now == stagePreparingNormal) && c.pod.Spec.NodeName != "":
 		return stageNormal
 	case now == stagePreparingUpdate, now == stageUpdated, now == stageUpdating && unproven(c.pod, c.mark, r.now) == "":
 		if hooks.AroundUpdate.lacks(c.pod) != "" {

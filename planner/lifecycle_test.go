@@ -272,6 +272,19 @@ func TestARevertTakesAPodBackThatWasToBeDeleted(t *testing.T) {
 	s.sameSince(before)
 }
 
+func TestAPodThatOpenKruiseHadIsNormalOnceItHasANode(t *testing.T) {
+	s := newStory(t, hosting(t, hookedByFinalizer, withFinalizer))
+	s.settle(Settled)
+	name := s.members()[0]
+	pod := s.pods[name].DeepCopy()
+	pod.Labels[LabelLifecycle] = stagePreparingNormal
+	s.pods[name] = pod
+	s.settle(Settled)
+	if got := s.stages(); got[stageNormal] != 4 {
+		t.Errorf("stages are %v, want 4 normal ones", got)
+	}
+}
+
 func TestHooksThatLeaveGitLeaveNoPodBehind(t *testing.T) {
 	s := newStory(t, hosting(t, hookedByFinalizer, withFinalizer))
 	s.settle(Settled)
