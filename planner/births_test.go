@@ -225,3 +225,20 @@ func TestNoOrderOfPartitionsIsStuck(t *testing.T) {
 		})
 	}
 }
+
+func TestFewerPodsKeepThePartition(t *testing.T) {
+	for name, edits := range map[string][]edit{"in place": nil, "anew": {recreates}} {
+		for replicas, want := range map[int64][2]int{3: {2, 1}, 2: {2, 0}, 1: {1, 0}, 6: {2, 4}} {
+			t.Run(fmt.Sprint(name, ", to ", replicas), func(t *testing.T) {
+				s := newStory(t, hosting(t, func(*Settings) {}, edits...))
+				s.settle(Settled)
+				s.change(image(0, "app:v2"), annotate(AnnotationPartition, "2"))
+				s.settle(Held)
+				s.runs(2, 2)
+				s.change(set1(replicas, "spec", "replicas"))
+				s.settle(Held)
+				s.runs(want[0], want[1])
+			})
+		}
+	}
+}

@@ -9,8 +9,8 @@ import (
 )
 
 // A ReplicaSet knows neither a surge nor which of its pods are to go. Where a
-// workload asks for one of the two, or has a hook that pods wait for before they
-// are deleted, situ moves the number of replicas itself:
+// workload asks for one of the two, has a hook that pods wait for before they are
+// deleted, or a partition that keeps some, situ moves the number of replicas itself:
 //
 //	wanted + surge     while pods must be made anew: new ones come first. Not more
 //	                   than still have to be, and none while updates are paused
@@ -53,7 +53,7 @@ func newNumbers(r *rollout, live int, members []*corev1.Pod) numbers {
 	if r.manifest.Hosting == nil || r.foreignReplicas() {
 		return n
 	}
-	asks := r.settings.MaxSurge != nil || r.settings.Hooks.BeforeDelete != nil
+	asks := r.settings.MaxSurge != nil || r.settings.Hooks.BeforeDelete != nil || r.settings.Partition != nil
 	n.moved = asks || slices.ContainsFunc(members, func(pod *corev1.Pod) bool { return r.askedFor(pod) || leaves(pod) })
 	if !n.moved {
 		return n
@@ -156,7 +156,7 @@ func (r *rollout) depart(members int) {
 	case members > n.live:
 		n.replicas, r.waits = n.live, "for the ReplicaSet's controller to delete the pods that go"
 		return
-	case over > len(going) && r.settings.Hooks.BeforeDelete != nil:
+	case over > len(going) && (r.settings.Hooks.BeforeDelete != nil || r.budget.Partition > 0):
 		going = append(going, r.firstToGo(over-len(going))...)
 	}
 	going = going[:max(0, min(over, len(going)))]
@@ -200,7 +200,23 @@ func (r *rollout) firstToGo(n int) []*podCase {
 	slices.SortStableFunc(some, func(a, b *podCase) int {
 		return slices.Compare(rank(a), rank(b))
 	})
-	return some[:min(n, len(some))]
+	return r.spared(some, n)
+}
+
+// spared are the first of them, but only so many old and new ones as leave what
+// the partition keeps.
+func (r *rollout) spared(some []*podCase, n int) []*podCase {
+	spare := map[bool]int{true: r.current() - r.numbers.wanted + r.budget.Partition, false: len(r.cases) - r.current() - r.budget.Partition}
+	var first, rest []*podCase
+	for _, c := range some {
+		if spare[c.current] > 0 && len(first) < n {
+			first, spare[c.current] = append(first, c), spare[c.current]-1
+			continue
+		}
+		rest = append(rest, c)
+	}
+	first = append(first, rest...)
+	return first[:min(n, len(first))]
 }
 
 // rank is lower for a pod that goes earlier.

@@ -29,7 +29,7 @@ func cloneSetFields() []Field {
 
 func cloneSetRollingFields(at, version string) []Field {
 	rows := []Field{
-		{Path: "partition", Support: Works, Text: "how many pods stay at the old template, also when pods die and are made anew; a share rounds up. It only holds updates back: raised, it takes none back. When fewer pods are wanted, which of them go is the ReplicaSet's choice. A commit that wants the old template again goes to all pods"},
+		{Path: "partition", Support: Works, Text: "how many pods stay at the old template, also when pods die and are made anew, or fewer are wanted; a share rounds up. It only holds updates back: raised, it takes none back. When Git wants fewer pods, so many old and new ones go as leave it what it keeps, but for pods that are not ready: those go first. A commit that wants the old template again goes to all pods"},
 		{Path: "maxUnavailable", Support: Works, Text: "20% if it is not written; a share rounds down, and to 1 at least"},
 		cloneSetSurge,
 		{Path: "paused", Support: Works, Text: "no pod is updated; scaling goes on, with pods of the new template unless the partition wants old ones"},
