@@ -242,3 +242,23 @@ func TestFewerPodsKeepThePartition(t *testing.T) {
 		}
 	}
 }
+
+func TestPodsOfTheKeptTemplateAreTheOnesThatAreKept(t *testing.T) {
+	s := keptStory(t, "2")
+	s.settle(Held)
+	before := s.uids()
+	young := s.someOf("app:v1") // an old pod that is the youngest of all
+	s.lose(young)
+	delete(before, young)
+	s.settle(Held)
+	s.change(image(0, "app:v3"))
+	s.settle(Held)
+	if old, new := s.updatedPods("app:v1"), s.updatedPods("app:v3"); old != 2 || new != 2 {
+		t.Errorf("%d pods run app:v1 and %d app:v3, want two of each", old, new)
+	}
+	for name, uid := range before {
+		if s.uids()[name] != uid {
+			t.Errorf("pod %s was recreated", name)
+		}
+	}
+}

@@ -18,6 +18,7 @@ type replicaSet struct {
 	want    Template
 	wanted  string                       // the revision of want
 	count   int                          // of pods
+	keeping string                       // the key of the template that a partition keeps, "" if none
 	orphans []*unstructured.Unstructured // records from before it was there
 }
 
@@ -32,6 +33,9 @@ func newReplicaSet(r *rollout, snap Snapshot) *replicaSet {
 	}
 	r.numbers = newNumbers(r, s.live(), s.members)
 	s.count = r.numbers.wanted
+	if kept, label := s.kept(r); kept != nil {
+		s.keeping = s.recorded(label).key
+	}
 	return s
 }
 
@@ -57,7 +61,16 @@ func (s *replicaSet) pods() []*corev1.Pod { return s.members }
 
 func (s *replicaSet) leaving() int { return max(0, len(s.members)-s.live()) }
 
-func (s *replicaSet) before(a, b *podCase) bool { return youngestFirst(a, b) }
+// before: pods of the template that a partition keeps come last, since they are
+// what it keeps.
+func (s *replicaSet) before(a, b *podCase) bool {
+	if s.keeping != "" {
+		if keptA, keptB := s.made(a.pod).key == s.keeping, s.made(b.pod).key == s.keeping; keptA != keptB {
+			return keptB
+		}
+	}
+	return youngestFirst(a, b)
+}
 
 func (s *replicaSet) keeps(*corev1.Pod) string { return "" }
 
