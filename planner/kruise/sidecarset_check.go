@@ -36,26 +36,45 @@ func checkSidecarSet(m planner.Manifest) []Mistake {
 	}
 	mistakes = append(mistakes, badSelection(v)...)
 	mistakes = append(mistakes, badUpdate(v)...)
-	seen := map[string]bool{}
 	if len(v.Containers)+len(v.InitContainers)+len(v.PatchPodMetadata) == 0 {
 		say("is missing or empty; want a container, or patchPodMetadata", "spec", "containers")
 	}
+	return slices.Concat(mistakes, badContainers(v), badMetadata(v))
+}
+
+func badContainers(v sidecarView) []Mistake {
+	var mistakes []Mistake
+	volumes, seen := map[string]bool{}, map[string]bool{}
+	for i := range v.Volumes {
+		if name := v.Volumes[i].Name; name == "" || volumes[name] {
+			mistakes = append(mistakes, Mistake{Path: []string{"spec", "volumes", item(i), "name"}, Text: "is missing, or the name of another volume; give each its own"})
+		}
+		volumes[v.Volumes[i].Name] = true
+	}
+	check := func(c *SidecarContainer, at ...string) {
+		mistakes = slices.Concat(mistakes, badSidecar(c, seen, at...), badMounts(c, volumes, at...))
+	}
 	for i := range v.InitContainers {
-		mistakes = append(mistakes, badSidecar(&v.InitContainers[i], seen, "spec", "initContainers", item(i))...)
+		check(&v.InitContainers[i], "spec", "initContainers", item(i))
 	}
 	for i := range v.Containers {
-		mistakes = append(mistakes, badSidecar(&v.Containers[i], seen, "spec", "containers", item(i))...)
+		check(&v.Containers[i], "spec", "containers", item(i))
 	}
+	return mistakes
+}
+
+func badMetadata(v sidecarView) []Mistake {
+	var mistakes []Mistake
 	for i, patch := range v.PatchPodMetadata {
 		at := []string{"spec", "patchPodMetadata", item(i)}
 		if patch.PatchPolicy == "MergePatchJson" {
-			say("MergePatchJson is not supported: write the whole value, with Overwrite", append(at, "patchPolicy")...)
+			mistakes = append(mistakes, Mistake{Path: under(at, "patchPolicy"), Text: "MergePatchJson is not supported: write the whole value, with Overwrite"})
 			continue
 		}
-		mistakes = append(mistakes, oneOf(patch.PatchPolicy, append(at, "patchPolicy"), "Retain", "Overwrite")...)
+		mistakes = append(mistakes, oneOf(patch.PatchPolicy, under(at, "patchPolicy"), "Retain", "Overwrite")...)
 		for _, key := range slices.Sorted(maps.Keys(patch.Annotations)) {
 			if strings.HasPrefix(key, planner.Domain+"/") {
-				say("is written by situ itself; remove it", append(at, "annotations", key)...)
+				mistakes = append(mistakes, Mistake{Path: under(at, "annotations", key), Text: "is written by situ itself; remove it"})
 			}
 		}
 	}
@@ -125,6 +144,32 @@ func badSidecar(c *SidecarContainer, seen map[string]bool, at ...string) []Mista
 		}
 		if len(namesOf(env)) == 0 {
 			say("names no env; want envName or envNames", "transferEnv", item(i))
+		}
+	}
+	return mistakes
+}
+
+// badMounts finds what would keep every pod from being made that gets the
+// container: the policy itself is none the wiser.
+func badMounts(c *SidecarContainer, volumes map[string]bool, at ...string) []Mistake {
+	var mistakes []Mistake
+	say := func(text string, path ...string) {
+		mistakes = append(mistakes, Mistake{Path: slices.Concat(at, path), Text: text})
+	}
+	paths := map[string]bool{}
+	for i := range c.VolumeMounts {
+		mount := &c.VolumeMounts[i]
+		if !volumes[mount.Name] {
+			say("is no volume of spec.volumes; add it there", "volumeMounts", item(i), "name")
+		}
+		if mount.MountPath == "" || paths[mount.MountPath] {
+			say("is missing, or that of another mount; give each its own", "volumeMounts", item(i), "mountPath")
+		}
+		paths[mount.MountPath] = true
+	}
+	for i := range c.Env {
+		if c.Env[i].Name == "" {
+			say("is missing; want the name of the env", "env", item(i), "name")
 		}
 	}
 	return mistakes

@@ -325,6 +325,8 @@ func TestMistakesInASidecarSet(t *testing.T) {
 		{"no selector", "selector: {}", "spec.selector is missing or empty"},
 		{"no containers", "containers: []", "spec.containers is missing or empty"},
 		{"no image", "containers: [{name: a}]", "image is missing"},
+		{"a mount of no volume", "containers: [{name: a, image: b, volumeMounts: [{name: c, mountPath: /d}]}]", "is no volume of spec.volumes"},
+		{"a path twice", "volumes: [{name: c}], containers: [{name: a, image: b, volumeMounts: [{name: c, mountPath: /d}, {name: c, mountPath: /d}]}]", "of another mount"},
 		{"a name twice", "initContainers: [{name: mesh, image: b}]", "is the name of another container"},
 		{"an env of nobody", "containers: [{name: a, image: b, transferEnv: [{envName: X}]}]", "names no container"},
 		{"the name of the pod", "containers: [{name: a, image: b, transferEnv: [{envName: X, sourceContainerNameFrom: {fieldRef: {fieldPath: metadata.name}}}]}]", "names no container"},
