@@ -321,6 +321,7 @@ func breakContainer(pod *corev1.Pod, name string) {
 func TestMistakesInASidecarSet(t *testing.T) {
 	for _, tt := range []struct{ name, spec, want string }{
 		{"hot upgrade", "containers: [{name: a, image: b, upgradeStrategy: {upgradeType: HotUpgrade}}]", "HotUpgrade, which is not supported"},
+		{"a device that an init container shares", "initContainers: [{name: a, image: b, shareVolumeDevicePolicy: {type: enabled}}]", "name the device in volumeDevices"},
 		{"an earlier revision", "injectionStrategy: {revision: {customVersion: one}}", "revert the commit"},
 		{"no selector", "selector: {}", "spec.selector is missing or empty"},
 		{"no containers", "containers: []", "spec.containers is missing or empty"},
