@@ -226,3 +226,31 @@ func TestAnOrderOfTheUsersOwnIsKept(t *testing.T) {
 		}
 	}
 }
+
+func TestAStatefulSetHasHooksAroundAnUpdateInPlace(t *testing.T) {
+	for _, name := range union(hookKinds, nil) {
+		for _, anyOrder := range []bool{false, true} {
+			m := edited(workload(t, "StatefulSet"), append(slices.Clone(hookKinds[name].edit), set1("Parallel", "spec", "podManagementPolicy"))...)
+			m = asking(m, func(a *Settings) { hookKinds[name].ask(a); a.AnyOrder = anyOrder })
+			s := newStory(t, m)
+			s.settle(Settled)
+			before := s.uids()
+			s.change(image(0, "app:v2"))
+			waited := false
+			for range 120 {
+				s.rounds(1)
+				waited = waited || len(s.at(stagePreparingUpdate)) > 0
+				if waiting := s.at(stagePreparingUpdate); len(waiting) > 1 {
+					t.Fatalf("%s: %v wait at the same time, want one", name, waiting)
+				}
+				s.playHooks()
+			}
+			s.settle(Settled)
+			s.sameSince(before)
+			s.restarted(0, 1)
+			if hooked := name != "gate and nobody"; waited != hooked {
+				t.Errorf("%s: a pod waited for its hook: %v, want %v", name, waited, hooked)
+			}
+		}
+	}
+}

@@ -119,7 +119,7 @@ var statefulSet = kind{
 		{Path: rolling + "podUpdatePolicy", Support: Works, Text: "ReCreate if it is not written; InPlaceIfPossible and InPlaceOnly need no readiness gate"},
 		{Path: rolling + "partition", Support: Works, Text: "pods with a lower ordinal stay, counted from ordinals.start; one of them that dies comes back as it was. With unorderedUpdate it is how many pods stay, and one of them that dies comes back updated"},
 		{Path: rolling + "maxUnavailable", Support: Works, Text: "1 if it is not written; a share rounds down, and to 1 at least; other than 1 it wants podManagementPolicy Parallel"},
-		{Path: rolling + "paused", Support: Works, Text: "no pod is updated, and one that dies comes back as it was; scaling goes on"},
+		{Path: rolling + "paused", Support: Works, Text: "no pod is updated, and one that dies comes back as pods were before the update; scaling goes on"},
 		{Path: rolling + "minReadySeconds", Support: Mapped, Text: "minReadySeconds of the stock StatefulSet, so it counts for new pods, too"},
 		{Path: rolling + "unorderedUpdate", Support: Works, Text: "situ deletes or patches the pods itself while the stock controller keeps off; it wants podManagementPolicy Parallel"},
 		{Path: rolling + "unorderedUpdate.priorityStrategy.weightPriority", Support: Works, Text: "the heavier, the earlier; a pod that nothing matches weighs 0"},
