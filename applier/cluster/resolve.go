@@ -22,10 +22,11 @@ func (c *Client) Resolve(ctx context.Context, commit planner.Commit) (planner.Co
 	resolved := commit
 	resolved.Manifests, resolved.Problems = nil, append([]planner.Problem(nil), commit.Problems...)
 	places := map[planner.Ref]planner.Origin{}
-	manifests, err := c.host(ctx, commit, coming)
+	manifests, unsupported, err := c.host(ctx, commit, coming)
 	if err != nil {
 		return planner.Commit{}, err
 	}
+	resolved.Problems = append(resolved.Problems, unsupported...)
 	for _, manifest := range manifests {
 		served, ok, err := c.kinds.lookup(ctx, manifest.Ref)
 		if err != nil {
@@ -53,24 +54,30 @@ func (c *Client) Resolve(ctx context.Context, commit planner.Commit) (planner.Co
 }
 
 // host replaces workloads of OpenKruise by the stock objects that host them,
-// unless the cluster serves their kind, or the commit brings it.
-func (c *Client) host(ctx context.Context, commit planner.Commit, coming map[[2]string]bool) ([]planner.Manifest, error) {
+// unless the cluster serves their kind, or the commit brings it. What no host can do
+// is a problem.
+func (c *Client) host(ctx context.Context, commit planner.Commit, coming map[[2]string]bool) ([]planner.Manifest, []planner.Problem, error) {
 	var all []planner.Manifest
+	var problems []planner.Problem
 	for _, manifest := range commit.Manifests {
 		_, served := coming[[2]string{manifest.APIVersion, manifest.Kind}]
 		if kruise.Is(manifest.Ref) && !served {
 			var err error
 			if served, err = c.kinds.serves(ctx, commit.ID, manifest.Ref); err != nil {
-				return nil, err
+				return nil, nil, err
 			}
 		}
 		if served || !kruise.Is(manifest.Ref) {
 			all = append(all, manifest)
 			continue
 		}
+		if unsupported := kruise.Unsupported(manifest); len(unsupported) > 0 {
+			problems = append(problems, unsupported...)
+			continue
+		}
 		all = append(all, kruise.Host(c.inPlace(manifest, kruise.Namespaced(manifest.Ref)))...)
 	}
-	return all, nil
+	return all, problems, nil
 }
 
 // unknownKind says what to do about a kind that is not there. Of the objects that

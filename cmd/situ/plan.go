@@ -157,6 +157,9 @@ func (o *planOptions) planOffline(cmd *cobra.Command) (planner.Plan, error) {
 	if err != nil {
 		return planner.Plan{}, fmt.Errorf("--to: %w", err)
 	}
+	for _, m := range to.Manifests {
+		to.Problems = append(to.Problems, kruise.Unsupported(m)...)
+	}
 	from.Manifests, to.Manifests = kruise.HostAll(from.Manifests), kruise.HostAll(to.Manifests)
 	return planner.Decide(to, planner.Assume(from.Manifests, to.Manifests)), nil
 }

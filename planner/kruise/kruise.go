@@ -19,6 +19,7 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/util/intstr"
 
@@ -80,18 +81,38 @@ type Mistake struct {
 	Text string   // what is wrong with it, and the way out
 }
 
-// Check finds what a manifest asks for that situ cannot do, and values that no
-// server of the kind would take. The types of its fields are checked already.
+// Check finds what a manifest asks for that situ cannot do as its host, and values
+// that no server of the kind would take.
 func Check(m planner.Manifest) []Mistake {
 	k, ok := lookup(m.Ref)
 	if !ok {
 		return nil
 	}
-	mistakes := k.refused(m.Object)
-	if k.check != nil {
-		mistakes = append(mistakes, k.check(m)...)
+	return append(k.refused(m.Object), CheckValues(m)...)
+}
+
+// CheckValues finds values that are wrong whoever runs the workload. The types of
+// its fields are checked already.
+func CheckValues(m planner.Manifest) []Mistake {
+	k, ok := lookup(m.Ref)
+	if !ok || k.check == nil {
+		return nil
 	}
-	return mistakes
+	return k.check(m)
+}
+
+// Unsupported are the fields of a manifest that the table refuses. They count only
+// where situ hosts the workload, which the manifest alone does not tell.
+func Unsupported(m planner.Manifest) []planner.Problem {
+	k, ok := lookup(m.Ref)
+	if !ok {
+		return nil
+	}
+	var problems []planner.Problem
+	for _, mistake := range k.refused(m.Object) {
+		problems = append(problems, planner.Problem{Origin: m.Origin, Text: strings.Join(mistake.Path, ".") + " " + mistake.Text})
+	}
+	return problems
 }
 
 // Host gives the objects that host a workload on a cluster that does not serve

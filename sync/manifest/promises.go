@@ -64,9 +64,9 @@ func (d *document) settings(at where, m planner.Manifest) {
 	}
 }
 
-// hosting is what a workload of OpenKruise asks of whoever hosts it.
+// hosting is what a workload of OpenKruise asks of whoever runs it.
 func (d *document) hosting(at where, m planner.Manifest) {
-	for _, mistake := range kruise.Check(m) {
+	for _, mistake := range kruise.CheckValues(m) {
 		place := at
 		for _, name := range mistake.Path {
 			if i, ok := itemOf(name); ok {
