@@ -262,3 +262,17 @@ func TestPodsOfTheKeptTemplateAreTheOnesThatAreKept(t *testing.T) {
 		}
 	}
 }
+
+func TestAsManyTemplatesAreRememberedAsAreAskedFor(t *testing.T) {
+	for limit, want := range map[int]int{0: 0, 2: 2, 10: 4} {
+		s := newStory(t, hosting(t, func(asks *Settings) { asks.History = &limit }))
+		s.settle(Settled)
+		for i := range 4 {
+			s.change(image(0, fmt.Sprintf("app:w%d", i)))
+			s.settle(Settled)
+		}
+		if got := len(s.of("ControllerRevision")); got != want {
+			t.Errorf("with a limit of %d, %d templates are remembered, want %d", limit, got, want)
+		}
+	}
+}
