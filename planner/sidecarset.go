@@ -56,7 +56,7 @@ func newSidecarSet(m Manifest, snap Snapshot) *sidecarSet {
 			s.missing = append(s.missing, pod)
 		}
 	}
-	slices.SortFunc(s.missing, func(a, b *corev1.Pod) int { return strings.Compare(a.Namespace+"/"+a.Name, b.Namespace+"/"+b.Name) })
+	slices.SortFunc(s.missing, func(a, b *corev1.Pod) int { return strings.Compare(longName(a), longName(b)) })
 	return s
 }
 
@@ -187,7 +187,7 @@ func (s *sidecarSet) patches(r *rollout) Step {
 func (s *sidecarSet) report(w *WorkloadPlan) {
 	later, names := 0, map[types.UID]string{}
 	for _, pod := range s.injected {
-		names[pod.UID] = pod.Namespace + "/" + pod.Name
+		names[pod.UID] = longName(pod)
 	}
 	for i := range w.Pods {
 		w.Pods[i].Name = names[w.Pods[i].UID] // of many namespaces
@@ -197,7 +197,7 @@ func (s *sidecarSet) report(w *WorkloadPlan) {
 	}
 	var missing []string
 	for _, pod := range s.missing {
-		name := pod.Namespace + "/" + pod.Name
+		name := longName(pod)
 		w.Pods = append(w.Pods, PodPlan{Name: name, UID: pod.UID, State: Held, Text: s.lacks(pod)})
 		missing = append(missing, name)
 	}
@@ -223,6 +223,9 @@ func (s *sidecarSet) lacks(pod *corev1.Pod) string {
 	}
 	return "made without the containers of the set: it gets them when it is made anew"
 }
+
+// longName tells pods of several namespaces apart.
+func longName(pod *corev1.Pod) string { return strings.TrimPrefix(pod.Namespace+"/"+pod.Name, "/") }
 
 // fewOf names the first few.
 func fewOf(names []string) string {
