@@ -3,6 +3,7 @@ package planner
 import (
 	"reflect"
 
+	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -56,8 +57,12 @@ func (r *rollout) differs(except ...[]string) bool {
 	if r.reverted != "" {
 		wanted = with(wanted, map[string]any(r.want), "spec", "template")
 	}
-	return differs(r.live.Object.Object, wanted, append(except, revertedPath, sourcePath)...)
+	return differs(r.live.Object.Object, wanted, append(except, revertedPath, sourcePath, generationPath)...)
 }
+
+// generationPath is where the server counts a DaemonSet's templates. It counts
+// Git's own in a proof, also while another one is wanted.
+var generationPath = []string{"metadata", "annotations", appsv1.DeprecatedTemplateGeneration}
 
 var revertedPath = []string{"metadata", "annotations", AnnotationReverted}
 

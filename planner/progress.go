@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -209,7 +210,7 @@ func brokenContainer(pod *corev1.Pod, marks []Mark) string {
 	for _, list := range [][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses} {
 		for i := range list {
 			waiting := list[i].State.Waiting
-			if waiting == nil || !slices.Contains(brokenReasons, waiting.Reason) {
+			if waiting == nil || !slices.Contains(brokenReasons, waiting.Reason) || ofImageBefore(pod, &list[i], marks) {
 				continue
 			}
 			if waiting.Reason == "CrashLoopBackOff" && (stoppedByUpdate(&list[i], marks...) || stoppedByResize(pod, &list[i])) {
@@ -219,6 +220,22 @@ func brokenContainer(pod *corev1.Pod, marks []Mark) string {
 		}
 	}
 	return ""
+}
+
+// ofImageBefore: an update has just given the container another image, and the
+// kubelet still tells what became of the one before. It has not seen the pod's
+// spec, or has not tried the new image yet and names the other.
+func ofImageBefore(pod *corev1.Pod, status *corev1.ContainerStatus, marks []Mark) bool {
+	return slices.ContainsFunc(marks, func(mark Mark) bool {
+		if _, restarts := mark.Restart[status.Name]; !restarts {
+			return false
+		}
+		if pod.Status.ObservedGeneration > 0 && pod.Status.ObservedGeneration < pod.Generation {
+			return true
+		}
+		names := func(image string) bool { return strings.Contains(status.State.Waiting.Message, strconv.Quote(image)) }
+		return !names(liveImage(pod, status.Name)) && (names(mark.Was[status.Name]) || slices.ContainsFunc(mark.Passed[status.Name], names))
+	})
 }
 
 // stoppedByUpdate: the kubelet also backs off before it starts a container anew

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -164,7 +165,8 @@ func (w *world) store(content map[string]any) *unstructured.Unstructured {
 	if !reflect.DeepEqual(old.Object["spec"], o.Object["spec"]) {
 		o.SetGeneration(old.GetGeneration() + 1)
 	}
-	if o.GetKind() == "DaemonSet" && !reflect.DeepEqual(at(old.Object, "spec", "template"), at(o.Object, "spec", "template")) {
+	if o.GetKind() == "DaemonSet" && o.GetAnnotations()[appsv1.DeprecatedTemplateGeneration] == old.GetAnnotations()[appsv1.DeprecatedTemplateGeneration] &&
+		!reflect.DeepEqual(at(old.Object, "spec", "template"), at(o.Object, "spec", "template")) {
 		bumpTemplateGeneration(o)
 	}
 	w.objects[refOf(o)] = o

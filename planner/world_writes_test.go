@@ -27,7 +27,11 @@ func (w *world) applied(ref Ref, body map[string]any) map[string]any {
 	if strategy := mapAt(object, "spec", "updateStrategy"); ref.Kind == "StatefulSet" && strategy["type"] == "OnDelete" && strategy["rollingUpdate"] != nil {
 		w.t.Fatalf("the server refuses rollingUpdate in strategy OnDelete: %v", strategy)
 	}
-	return withStrategy(Defaults(Manifest{Ref: ref, Object: object}))
+	object = withStrategy(Defaults(Manifest{Ref: ref, Object: object}))
+	if live := w.live(ref); ref.Kind == "DaemonSet" && live != nil && !reflect.DeepEqual(at(live, "spec", "template"), at(object, "spec", "template")) {
+		bumpTemplateGeneration(&unstructured.Unstructured{Object: object})
+	}
+	return object
 }
 
 func (w *world) live(ref Ref) map[string]any {
