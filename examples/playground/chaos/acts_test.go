@@ -204,6 +204,21 @@ func (s *stage) node(step step) error {
 	return err
 }
 
+// forgiven: a node that is back evicts pods for as long as it is tainted, also
+// those that come to it anew.
+func (s *stage) forgiven() error {
+	for _, name := range s.nodes.Names() {
+		node, err := s.client().CoreV1().Nodes().Get(s.ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		if len(node.Spec.Taints) > 0 {
+			return fmt.Errorf("node %s is tainted: %v", name, node.Spec.Taints)
+		}
+	}
+	return nil
+}
+
 func (s *stage) bringBack() error {
 	for name := range s.lost {
 		if err := s.nodes.StartNode(s.ctx, name); err != nil {

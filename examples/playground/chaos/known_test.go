@@ -7,6 +7,10 @@ var onceBad = []script{
 		{1, "settle", 1, 0}, {2, "images", 1, 4}, {3, "quick", 1, 5}, {4, "revert", 2, 3},
 		{5, "kill-after", 3, 0}, {6, "env", 1, 4}, {7, "config", 1, 4}, {8, "cpu", 1, 6},
 	}},
+	{seed: 11187087, kind: "DaemonSet", manner: manner{revert: true, restart: true}, steps: []step{
+		{5, "missing", 1, 3}, {6, "kill-before", 3, 2}, {8, "lose-answer", 2, 2}, {9, "env", 1, 4}, {10, "git-out", 4, 0},
+	}},
+	{kind: "DaemonSet", manner: manner{revert: true}, steps: []step{{1, "image-app", 1, 3}, {2, "crash", 1, 12}, {3, "image-app", 1, 2}}},
 	newPodsThenPatches("Deployment"),
 	newPodsThenPatches("StatefulSet"),
 	newPodsThenPatches("DaemonSet"),

@@ -57,6 +57,9 @@ func (s *stage) settle() error {
 		if err := s.reached(); err != nil {
 			return err
 		}
+		if err := s.forgiven(); err != nil {
+			return err
+		}
 		if !s.judge.calm() {
 			return errors.New("pods are missing, not ready or too many")
 		}
