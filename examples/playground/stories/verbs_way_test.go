@@ -248,7 +248,7 @@ var happenings = map[string]func(before, now *corev1.Pod, name string) bool{
 	"image": func(before, now *corev1.Pod, name string) bool { return imageOf(now, name) != imageOf(before, name) },
 	"runs": func(before, now *corev1.Pod, name string) bool {
 		status := statusOf(now, name)
-		return imageOf(now, name) != imageOf(before, name) && status != nil && status.Ready && status.Image == imageOf(now, name)
+		return imageOf(now, name) != imageOf(before, name) && status != nil && status.Ready && runs(status, imageOf(now, name))
 	},
 	"resized": func(before, now *corev1.Pod, name string) bool {
 		was, is := statusOf(before, name), statusOf(now, name)

@@ -3,6 +3,7 @@ package stories
 import (
 	"context"
 	"fmt"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -131,10 +132,12 @@ func ready(pod *corev1.Pod) bool {
 	})
 }
 
-// runs knows an image that is pinned by its digest by that: runtimes call it by its tag.
+// runs knows an image that is pinned by its digest by that: runtimes call it by
+// its tag. And they call an image of several names by any of them: in the
+// playground's registry, repositories that differ in their path alone hold the same.
 func runs(status *corev1.ContainerStatus, image string) bool {
 	_, digest, pinned := strings.Cut(image, "@")
-	return status.Image == image || pinned && strings.HasSuffix(status.ImageID, "@"+digest)
+	return path.Base(status.Image) == path.Base(image) || pinned && strings.HasSuffix(status.ImageID, "@"+digest)
 }
 
 func statusOf(pod *corev1.Pod, container string) *corev1.ContainerStatus {
