@@ -60,24 +60,46 @@ func (c *Client) host(ctx context.Context, commit planner.Commit, coming map[[2]
 	var all []planner.Manifest
 	var problems []planner.Problem
 	for _, manifest := range commit.Manifests {
-		_, served := coming[[2]string{manifest.APIVersion, manifest.Kind}]
-		if kruise.Is(manifest.Ref) && !served {
-			var err error
-			if served, err = c.kinds.serves(ctx, commit.ID, manifest.Ref); err != nil {
-				return nil, nil, err
-			}
-		}
-		if served || !kruise.Is(manifest.Ref) {
+		if !kruise.Is(manifest.Ref) {
 			all = append(all, manifest)
 			continue
 		}
-		if unsupported := kruise.Unsupported(manifest); len(unsupported) > 0 {
-			problems = append(problems, unsupported...)
-			continue
+		version, err := c.servedAs(ctx, commit, coming, manifest.Ref)
+		if err != nil {
+			return nil, nil, err
 		}
-		all = append(all, kruise.Host(c.inPlace(manifest, kruise.Namespaced(manifest.Ref)))...)
+		switch {
+		case version == manifest.APIVersion:
+			all = append(all, manifest)
+		case version != "":
+			problems = append(problems, planner.Problem{Origin: manifest.Origin, Text: fmt.Sprintf(
+				"OpenKruise is in this cluster and has the kind %s as %s, not as %s: write apiVersion: %[2]s, or update OpenKruise",
+				manifest.Kind, version, manifest.APIVersion)})
+		default:
+			if unsupported := kruise.Unsupported(manifest); len(unsupported) > 0 {
+				problems = append(problems, unsupported...)
+				continue
+			}
+			all = append(all, kruise.Host(c.inPlace(manifest, kruise.Namespaced(manifest.Ref)))...)
+		}
 	}
 	return all, problems, nil
+}
+
+// servedAs is the apiVersion that the cluster serves a kind of OpenKruise in, or
+// that the commit brings: the manifest's own if it can be, "" if there is none.
+// In whatever version it is there, OpenKruise runs its pods.
+func (c *Client) servedAs(ctx context.Context, commit planner.Commit, coming map[[2]string]bool, ref planner.Ref) (string, error) {
+	for _, version := range kruise.Versions(ref) {
+		if _, comes := coming[[2]string{version, ref.Kind}]; comes {
+			return version, nil
+		}
+		served, err := c.kinds.serves(ctx, commit.ID, planner.Ref{APIVersion: version, Kind: ref.Kind})
+		if served || err != nil {
+			return version, err
+		}
+	}
+	return "", nil
 }
 
 // unknownKind says what to do about a kind that is not there. Of the objects that

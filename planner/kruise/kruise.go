@@ -19,6 +19,7 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -56,6 +57,18 @@ func lookup(ref planner.Ref) (kind, bool) {
 func Is(ref planner.Ref) bool {
 	_, ok := lookup(ref)
 	return ok
+}
+
+// Versions are the apiVersions that a kind may be served in, the manifest's own first.
+func Versions(ref planner.Ref) []string {
+	all := []string{ref.APIVersion}
+	k, _ := lookup(ref)
+	for _, version := range slices.Sorted(maps.Keys(k.versions)) {
+		if other := Group + "/" + version; other != ref.APIVersion {
+			all = append(all, other)
+		}
+	}
+	return all
 }
 
 // Namespaced reports whether workloads of this kind live in a namespace.
