@@ -54,9 +54,7 @@ func (c *Client) gatherStrays(snapshot planner.Snapshot, t target, owners map[ty
 	for _, revision := range c.caches.strays(place{revisions, namespace}) {
 		found.Revisions = append(found.Revisions, revision.full)
 	}
-	if t.live == nil {
-		found.Pods = append(found.Pods, c.deserted(namespace)...)
-	}
+	found.Pods = append(found.Pods, c.deserted(namespace)...)
 	owners[""] = true
 	snapshot.Strays[namespace] = found
 }
@@ -70,7 +68,7 @@ func (c *Client) deserted(namespace string) []*corev1.Pod {
 	}
 	var found []*corev1.Pod
 	for _, seen := range c.caches.all(place{podResource, namespace}) {
-		if owner := metav1.GetControllerOf(seen); owner != nil && owner.Kind == "ReplicaSet" && !exists[owner.UID] {
+		if owner := metav1.GetControllerOfNoCopy(seen); owner != nil && owner.Kind == "ReplicaSet" && !exists[owner.UID] {
 			found = append(found, seen.pod)
 		}
 	}
