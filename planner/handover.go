@@ -43,6 +43,7 @@ type handover struct {
 	held       []*corev1.Pod                // that another object still has
 	deserted   []*corev1.Pod                // whose ReplicaSet went just now
 	free       []*corev1.Pod
+	refusal    string // why nothing is handed over
 	records    records
 	origins    map[types.UID]origin // what is known of the templates of pods
 }
@@ -76,7 +77,7 @@ func newHandover(r *rollout, snap Snapshot) *handover {
 	selector := selectorOf(r.proof.Object)
 	for _, pod := range active(strays.Pods) {
 		switch owner := metav1.GetControllerOf(pod); {
-		case !selector.Matches(labels.Set(pod.Labels)), r.manifest.Kind == "StatefulSet" && !isNamedAfter(pod, r.manifest.Name):
+		case !selector.Matches(labels.Set(pod.Labels)), !h.mayAdopt(pod.Name):
 		case owner == nil:
 			h.free = append(h.free, pod)
 		case was(r.manifest.Hosting.Ref, owner):
@@ -85,7 +86,8 @@ func newHandover(r *rollout, snap Snapshot) *handover {
 			h.deserted = append(h.deserted, pod)
 		}
 	}
-	if h.deployment.Object == nil && len(h.sets)+len(h.pods()) == 0 {
+	h.refusal = h.forbidden(snap)
+	if h.refusal == "" && h.deployment.Object == nil && len(h.sets)+len(h.pods()) == 0 {
 		return nil
 	}
 	byName := func(a, b *corev1.Pod) int { return strings.Compare(a.Name, b.Name) }
@@ -105,9 +107,12 @@ func newHandover(r *rollout, snap Snapshot) *handover {
 // replaces: the host's controller replaces the pods that it adopts.
 func (h *handover) replaces() bool { return h.manifest.Kind != "ReplicaSet" }
 
-// isNamedAfter: a StatefulSet adopts pods by their names, too.
-func isNamedAfter(pod *corev1.Pod, set string) bool {
-	number, ok := strings.CutPrefix(pod.Name, set+"-")
+// mayAdopt: a StatefulSet goes by the names of pods, too.
+func (h *handover) mayAdopt(pod string) bool {
+	if h.manifest.Kind != "StatefulSet" {
+		return true
+	}
+	number, ok := strings.CutPrefix(pod, h.manifest.Name+"-")
 	_, err := strconv.Atoi(number)
 	return ok && err == nil
 }

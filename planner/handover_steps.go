@@ -13,7 +13,7 @@ import (
 
 // plan says what becomes of each pod, and takes the next step.
 func (h *handover) plan(plan *WorkloadPlan, snap Snapshot, wake *time.Time) {
-	if why := h.forbidden(snap); why != "" {
+	if why := h.refusal; why != "" {
 		plan.Create, plan.State, plan.Verdict, plan.Text = false, Failed, Refuse, "refused: "+why
 		plan.Reasons = []Reason{{Rule: "hand-over", Text: why}}
 		return
@@ -75,6 +75,9 @@ func (h *handover) forbidden(snap Snapshot) string {
 	if h.replaces() && h.settings.Update == InPlaceOnly && len(h.pods()) > 0 {
 		return fmt.Sprintf("the stock %s replaces the %d pods that OpenKruise has left, and the update type is InPlaceOnly: write InPlaceIfPossible until they are replaced",
 			h.manifest.Kind, len(h.pods()))
+	}
+	if why := h.rival(snap); why != "" {
+		return why
 	}
 	if d.Object == nil || d.Object.GetDeletionTimestamp() != nil {
 		return ""
