@@ -13,6 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 	"sigs.k8s.io/yaml"
@@ -138,9 +139,22 @@ func proofOf(t *testing.T, name string) proof {
 	}
 	r.apply(before)
 	p := proof{room: r, from: templateIn(t, from), to: templateIn(t, to)}
-	r.eventually("a running pod", func() bool {
-		p.pod = first(r.snapshot(before))
-		return p.pod != nil && p.pod.Status.Phase == corev1.PodRunning && p.pod.Status.ObservedGeneration == p.pod.Generation
+	// All of them: one without a digest yet could only be recreated.
+	wanted := int64(1)
+	if replicas, ok, _ := unstructured.NestedInt64(before.Manifests[0].Object, "spec", "replicas"); ok {
+		wanted = replicas
+	}
+	r.eventually(fmt.Sprintf("%d running pods", wanted), func() bool {
+		running := int64(0)
+		for _, pods := range r.snapshot(before).Pods {
+			for _, pod := range pods {
+				if pod.Status.Phase == corev1.PodRunning && pod.Status.ObservedGeneration == pod.Generation {
+					p.pod = pod
+					running++
+				}
+			}
+		}
+		return running == wanted
 	})
 	if slices.Contains(byOthers, name) {
 		p.meddle(before, files["pods.yaml"])
@@ -195,16 +209,6 @@ func (p *proof) meddle(commit planner.Commit, patch []byte) {
 			})
 		}
 	}
-}
-
-// first is one pod of the one workload.
-func first(snapshot planner.Snapshot) *corev1.Pod {
-	for _, pods := range snapshot.Pods {
-		for _, pod := range pods {
-			return pod
-		}
-	}
-	return nil
 }
 
 // staged is a case's workload for the room. A template may not have a deadline,
