@@ -40,6 +40,7 @@ type handover struct {
 	*rollout
 	deployment Namesake
 	sets       []*unstructured.Unstructured // ReplicaSets that have pods of it
+	members    map[types.UID]int            // how many each of them has
 	held       []*corev1.Pod                // that another object still has
 	deserted   []*corev1.Pod                // whose ReplicaSet went just now
 	free       []*corev1.Pod
@@ -67,7 +68,7 @@ func newHandover(r *rollout, snap Snapshot) *handover {
 	if r.manifest.Hosting == nil {
 		return nil
 	}
-	h := &handover{rollout: r, deployment: snap.Namesakes[deploymentRef(r.manifest.Ref)]}
+	h := &handover{rollout: r, deployment: snap.Namesakes[deploymentRef(r.manifest.Ref)], members: map[types.UID]int{}}
 	if h.deployment.Object != nil && !sameSelector(h.deployment.Object, r.proof.Object) {
 		h.deployment = Namesake{}
 	}
@@ -138,7 +139,9 @@ func (h *handover) findSets(snap Snapshot, strays Strays) {
 	}
 	slices.SortFunc(h.sets, func(a, b *unstructured.Unstructured) int { return strings.Compare(a.GetName(), b.GetName()) })
 	for _, o := range h.sets {
-		h.held = append(h.held, active(snap.Pods[o.GetUID()])...)
+		pods := active(snap.Pods[o.GetUID()])
+		h.members[o.GetUID()] = len(pods)
+		h.held = append(h.held, pods...)
 	}
 }
 

@@ -41,6 +41,13 @@ func (h *handover) plan(plan *WorkloadPlan, snap Snapshot, wake *time.Time) {
 		told += "; none of them restarts for that"
 	}
 	plan.Warnings = append(slices.Clip(plan.Warnings), told)
+	if over := len(h.pods()) - numberAt(object.Object, 1, "spec", "replicas"); over > 0 && !h.replaces() {
+		plan.Warnings = append(plan.Warnings, fmt.Sprintf("%d of them are more than the %d that Git wants, and go after that", over, len(h.pods())-over))
+	}
+	if scaler := snap.Autoscalers[deploymentRef(h.manifest.Ref)]; scaler != "" && h.deployment.Object != nil {
+		plan.Warnings = append(plan.Warnings, scaler+" loses the deployment/"+h.manifest.Name+": let its scaleTargetRef name "+
+			h.manifest.APIVersion+" "+h.manifest.Kind+" "+h.manifest.Name+", and the replicas are left to it")
+	}
 }
 
 // handed is the host to be, with the pods that it is going to have.
@@ -108,6 +115,8 @@ func (h *handover) next() (string, []Step) {
 		return "pausing the Deployment", steps(Step{pause})
 	case d != nil && !observed(d):
 		return "waits for the Deployment's controller to see the pause", nil
+	case d != nil && !h.seen():
+		return "waits for all ReplicaSets and pods of deployment/" + d.GetName() + " to be seen", nil
 	case d != nil:
 		return handing, steps(h.record(), h.mark(), Step{{
 			Name: "hand-over", Mode: Delete, Orphan: true, Ref: refAt(d), UID: d.GetUID(),
@@ -124,6 +133,18 @@ func (h *handover) next() (string, []Step) {
 }
 
 const handing = "pods are handed over"
+
+// seen: what the paused Deployment has counted has been seen here, too. Each
+// resource is watched for itself, and what is overlooked would be written down
+// nowhere: its pods would be recreated.
+func (h *handover) seen() bool {
+	d, pods, newest := h.deployment.Object, 0, 0
+	for _, o := range h.sets {
+		pods += h.members[o.GetUID()]
+		newest = max(newest, generationOf(o))
+	}
+	return pods >= numberAt(d.Object, 0, "status", "replicas") && newest >= generationOf(d)
+}
 
 // record writes down the templates of pods, which nobody knows any more once
 // their owners are gone.
@@ -205,12 +226,15 @@ func (h *handover) release() Step {
 	return step
 }
 
-// create makes the host. Where Git leaves the replicas to others, it begins with
-// as many as there are pods.
+// create makes the host with all pods that it gets: those that are too many go
+// afterwards, in the order and with the hooks of any other scale-down.
 func (h *handover) create() []Step {
 	all := createSteps(h.rollout)
-	if h.manifest.Kind != "DaemonSet" && at(h.manifest.Object, "spec", "replicas") == nil {
-		all[0][0].Body = with(all[0][0].Body.(map[string]any), int64(len(h.pods())), "spec", "replicas")
+	count := len(h.pods())
+	switch wanted := numberAt(h.manifest.Object, -1, "spec", "replicas"); {
+	case h.manifest.Kind == "DaemonSet", wanted >= count, wanted >= 0 && h.replaces():
+	default:
+		all[0][0].Body = with(all[0][0].Body.(map[string]any), int64(count), "spec", "replicas")
 	}
 	return all
 }

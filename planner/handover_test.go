@@ -306,3 +306,82 @@ func TestAStockSetThatBecomesAnAdvancedOneIsTheSameObject(t *testing.T) {
 		})
 	}
 }
+
+// The Deployment is deleted last of all: what is not seen of it yet, nobody would know.
+func TestADeploymentIsNotDeletedBeforeAllOfItIsSeen(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		hide func(s *story, snap Snapshot)
+		want string // what is waited for, "" if it is deleted
+	}{
+		{"all seen", func(*story, Snapshot) {}, ""},
+		{"a pod is not", func(s *story, snap Snapshot) {
+			for uid, pods := range snap.Pods {
+				snap.Pods[uid] = pods[1:]
+			}
+		}, "to be seen"},
+		{"the newest ReplicaSet is not", func(s *story, snap Snapshot) {
+			d := snap.Namesakes[deploymentRef(s.commit.Manifests[0].Ref)].Object
+			d.SetAnnotations(map[string]string{"deployment.kubernetes.io/revision": "2"})
+		}, "to be seen"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s, switchOver := fromDeployment(t)
+			switchOver()
+			s.round() // pauses it
+			s.tick()
+			s.catchUpAll("situ")
+			snap := s.snapshot(s.commit, s.cache("situ"))
+			tt.hide(s, snap)
+			w := Decide(s.commit, snap).Workloads[0]
+			deletes := slices.ContainsFunc(slices.Concat(w.Steps...), func(a Action) bool { return a.Mode == Delete })
+			if deletes != (tt.want == "") || !strings.Contains(w.Text, tt.want) {
+				t.Errorf("%q, and the Deployment is deleted: %t; want %q", w.Text, deletes, tt.want)
+			}
+		})
+	}
+}
+
+// Pods beyond what Git wants go after the hand-over, as pods do that go: here
+// with a hook before that.
+func TestPodsThatAreTooManyGoAfterAHandOver(t *testing.T) {
+	s := newStory(t, edited(workload(t, "Deployment"), withLabel))
+	s.settle(Settled)
+	before := s.uids()
+	s.push(hosting(t, func(s *Settings) {
+		gentle(s)
+		s.Hooks.BeforeDelete = &Hook{Labels: map[string]string{drain: "wait"}}
+	}, withLabel, set1(int64(3), "spec", "replicas")))
+	s.decide()
+	if told := strings.Join(s.plan.Workloads[0].Warnings, "\n"); !strings.Contains(told, "1 of them are more than the 3 that Git wants") {
+		t.Errorf("the plan warns %q; want it to tell how many are too many", told)
+	}
+	for range 40 {
+		s.round()
+		s.tick()
+		s.catchUpAll("situ")
+	}
+	if got := len(s.members()); got != len(before) {
+		t.Fatalf("%d pods; want all %d until the hook lets one go", got, len(before))
+	}
+	for _, pod := range s.pods {
+		if stageOf(pod) == stagePreparingDelete {
+			delete(pod.Labels, drain)
+		}
+	}
+	s.settle(Settled)
+	if got := len(s.members()); got != 3 {
+		t.Errorf("%d pods; want 3 once the hook let one go", got)
+	}
+}
+
+func TestAnAutoscalerOfADeploymentThatHandsItsPodsOverIsTold(t *testing.T) {
+	s, switchOver := fromDeployment(t)
+	switchOver()
+	snap := s.snapshot(s.commit, s.cache("situ"))
+	snap.Autoscalers = map[Ref]string{deploymentRef(s.commit.Manifests[0].Ref): "horizontalpodautoscaler/web"}
+	told := strings.Join(Decide(s.commit, snap).Workloads[0].Warnings, "\n")
+	if !strings.Contains(told, "let its scaleTargetRef name apps/v1 ReplicaSet web") {
+		t.Errorf("the plan warns %q; want it to say what the autoscaler is to name", told)
+	}
+}

@@ -42,7 +42,7 @@ func newDeployment(r *rollout, snap Snapshot) *deployment {
 		}
 	}
 	slices.SortFunc(d.sets, func(a, b set) int {
-		return cmp.Or(generationOf(b)-generationOf(a), cmp.Compare(a.object.GetName(), b.object.GetName()))
+		return cmp.Or(generationOf(b.object)-generationOf(a.object), cmp.Compare(a.object.GetName(), b.object.GetName()))
 	})
 	d.current = d.choose(r.want)
 	d.exchanged = d.aligned(r)
@@ -51,8 +51,8 @@ func newDeployment(r *rollout, snap Snapshot) *deployment {
 }
 
 // generationOf is the controller's own count of rollouts.
-func generationOf(s set) int {
-	n, _ := strconv.Atoi(s.object.GetAnnotations()["deployment.kubernetes.io/revision"])
+func generationOf(o *unstructured.Unstructured) int {
+	n, _ := strconv.Atoi(o.GetAnnotations()["deployment.kubernetes.io/revision"])
 	return n
 }
 

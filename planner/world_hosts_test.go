@@ -116,7 +116,7 @@ func (w *world) newReplicaSet(d *unstructured.Unstructured, sets []*unstructured
 	}
 	latest := 0
 	for _, rs := range sets {
-		latest = max(latest, generationOf(set{object: rs}))
+		latest = max(latest, generationOf(rs))
 	}
 	replicas := 0
 	if len(sets) == 0 {
