@@ -97,11 +97,15 @@ func hostedAlready(m Ref, snap Snapshot) Reason {
 
 // hostRef is the stock object that hosts a workload of OpenKruise.
 func hostRef(m Ref) Ref {
-	kind := m.Kind
-	if kind == "CloneSet" {
-		kind = "ReplicaSet"
+	if m.Kind == "CloneSet" {
+		return replicaSetRef(m)
 	}
-	return Ref{APIVersion: "apps/v1", Kind: kind, Namespace: m.Namespace, Name: m.Name}
+	return Ref{APIVersion: "apps/v1", Kind: m.Kind, Namespace: m.Namespace, Name: m.Name}
+}
+
+// replicaSetRef is the ReplicaSet that has a workload's name.
+func replicaSetRef(m Ref) Ref {
+	return Ref{APIVersion: "apps/v1", Kind: "ReplicaSet", Namespace: m.Namespace, Name: m.Name}
 }
 
 func revisionsIn(owned []*unstructured.Unstructured) []*unstructured.Unstructured {
@@ -218,6 +222,8 @@ func NamesakesOf(m Manifest) []Ref {
 		return []Ref{hostRef(m.Ref)}
 	case m.Hosting != nil && m.Kind == "ReplicaSet":
 		return []Ref{deploymentRef(m.Ref)}
+	case m.Kind == "Deployment" && m.Group() == "apps":
+		return []Ref{replicaSetRef(m.Ref)}
 	}
 	return nil
 }

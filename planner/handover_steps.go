@@ -14,8 +14,7 @@ import (
 // plan says what becomes of each pod, and takes the next step.
 func (h *handover) plan(plan *WorkloadPlan, snap Snapshot, wake *time.Time) {
 	if why := h.refusal; why != "" {
-		plan.Create, plan.State, plan.Verdict, plan.Text = false, Failed, Refuse, "refused: "+why
-		plan.Reasons = []Reason{{Rule: "hand-over", Text: why}}
+		plan.refuse("hand-over", why)
 		return
 	}
 	predicted := *h.rollout

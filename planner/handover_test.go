@@ -385,3 +385,26 @@ func TestAnAutoscalerOfADeploymentThatHandsItsPodsOverIsTold(t *testing.T) {
 		t.Errorf("the plan warns %q; want it to say what the autoscaler is to name", told)
 	}
 }
+
+// A commit that turns a Deployment into a CloneSet may be taken back by a revert.
+func TestADeploymentIsNotMadeBesideTheHostOfACloneSet(t *testing.T) {
+	s := newStory(t, hosting(t, gentle))
+	s.settle(Settled)
+	before := s.uids()
+	s.push(workload(t, "Deployment"))
+	s.settle(Failed)
+	s.sameSince(before)
+	if told := s.plan.Workloads[0].Text; !strings.Contains(told, "replicaset/web still has the 4 pods of cloneset/web in shop, which has left Git") {
+		t.Errorf("the plan says %q; want it to name who has the pods", told)
+	}
+	if made := s.of("Deployment"); len(made) > 0 {
+		t.Errorf("%v is made beside", refOf(made[0]))
+	}
+}
+
+func TestADeploymentIsMadeBesideAHostWithOtherLabels(t *testing.T) {
+	s := newStory(t, hosting(t, gentle))
+	s.settle(Settled)
+	s.push(edited(workload(t, "Deployment"), set1("other", "spec", "selector", "matchLabels", "app"), set1("other", "spec", "template", "metadata", "labels", "app")))
+	s.settle(Settled)
+}

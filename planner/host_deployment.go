@@ -2,6 +2,7 @@ package planner
 
 import (
 	"cmp"
+	"maps"
 	"reflect"
 	"slices"
 	"strconv"
@@ -39,6 +40,7 @@ func newDeployment(r *rollout, snap Snapshot) *deployment {
 		if o.GetKind() == "ReplicaSet" && o.GetDeletionTimestamp() == nil {
 			d.sets = append(d.sets, set{object: o, records: records})
 			d.members[o.GetName()] = active(snap.Pods[o.GetUID()])
+			maps.Copy(records, recordsOf(snap.Owned[o.GetUID()])) // it was a host of its own before
 		}
 	}
 	slices.SortFunc(d.sets, func(a, b set) int {
@@ -291,8 +293,9 @@ func (d *deployment) exchange(r *rollout, revision string) Step {
 		return nil
 	}
 	template := with(map[string]any(clone(map[string]any(r.want)).(map[string]any)), revision, "metadata", "labels", LabelRevision)
-	hash := textAt(s.object.Object, "spec", "template", "metadata", "labels", "pod-template-hash")
-	template = with(template, hash, "metadata", "labels", "pod-template-hash")
+	if hash := textAt(s.object.Object, "spec", "template", "metadata", "labels", "pod-template-hash"); hash != "" {
+		template = with(template, hash, "metadata", "labels", "pod-template-hash")
+	}
 	patch := []any{map[string]any{"op": "replace", "path": "/spec/template", "value": template}}
 	if s.revision() == "" && s.base() == "" {
 		annotations := map[string]any{AnnotationBaseRevision: revisionOf(s)}

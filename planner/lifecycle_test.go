@@ -14,7 +14,8 @@ const drain = "example.io/drain"
 // hosting makes a ReplicaSet the host of a CloneSet that asks for this.
 func hosting(t testing.TB, ask func(*Settings), edits ...edit) Manifest {
 	t.Helper()
-	m := edited(workload(t, "ReplicaSet"), edits...)
+	hosts := set1("apps.kruise.io/v1alpha1/CloneSet", "metadata", "annotations", AnnotationHosts)
+	m := edited(workload(t, "ReplicaSet"), append([]edit{hosts}, edits...)...)
 	m.Hosting = &Hosting{Ref: Ref{APIVersion: "apps.kruise.io/v1alpha1", Kind: "CloneSet", Namespace: "shop", Name: "web"}, Settings: DefaultSettings()}
 	m.Hosting.Settings.Explicit = true
 	ask(&m.Hosting.Settings)

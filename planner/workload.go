@@ -80,6 +80,10 @@ func planWorkload(commit Commit, m Manifest, snap Snapshot, coming coming, pulls
 		h.plan(&plan, snap, wake)
 		return plan
 	}
+	if why := r.hostLeft(snap); !exists && why != "" {
+		plan.refuse("hand-over", why)
+		return plan
+	}
 	if !exists {
 		plan.State, plan.Text = Progressing, "to be created"
 		plan.Steps = createSteps(r)
@@ -127,6 +131,12 @@ func refuseWorkload(plan *WorkloadPlan, proof Proof, comes bool) {
 	}
 	plan.State, plan.Verdict = Failed, Refuse
 	plan.Reasons = []Reason{{Rule: "server", Text: proof.Refusal}}
+}
+
+// refuse: the workload stays away until a person has decided.
+func (p *WorkloadPlan) refuse(rule, why string) {
+	p.Create, p.State, p.Verdict, p.Text = false, Failed, Refuse, "refused: "+why
+	p.Reasons = []Reason{{Rule: rule, Text: why}}
 }
 
 func hostOf(r *rollout, snap Snapshot) host {
