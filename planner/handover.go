@@ -105,6 +105,16 @@ func newHandover(r *rollout, snap Snapshot) *handover {
 	return h
 }
 
+// givenAway: the host's name is taken by a ReplicaSet that the Deployment of that
+// name had adopted, and that is no host any more.
+func givenAway(m Manifest, live Live) bool {
+	if m.Hosting == nil || m.Kind != "ReplicaSet" {
+		return false
+	}
+	owner := metav1.GetControllerOf(live.Object)
+	return owner != nil && owner.Kind == "Deployment" || live.Object.GetAnnotations()[AnnotationHandedOver] == handedTo(m)
+}
+
 // replaces: the host's controller replaces the pods that it adopts.
 func (h *handover) replaces() bool { return h.manifest.Kind != "ReplicaSet" }
 
@@ -139,6 +149,7 @@ func (h *handover) findSets(snap Snapshot, strays Strays) {
 	}
 	slices.SortFunc(h.sets, func(a, b *unstructured.Unstructured) int { return strings.Compare(a.GetName(), b.GetName()) })
 	for _, o := range h.sets {
+		maps.Copy(h.records, recordsOf(snap.Owned[o.GetUID()]))
 		pods := active(snap.Pods[o.GetUID()])
 		h.members[o.GetUID()] = len(pods)
 		h.held = append(h.held, pods...)

@@ -402,6 +402,38 @@ func TestADeploymentIsNotMadeBesideTheHostOfACloneSet(t *testing.T) {
 	}
 }
 
+// What the refusal says can be done, and its way back.
+func TestADeploymentAdoptsTheHostOfACloneSetAndGivesItBack(t *testing.T) {
+	s := newStory(t, hosting(t, gentle))
+	s.settle(Settled)
+	before := s.uids()
+	s.push(workload(t, "Deployment"))
+	s.settle(Failed)
+	s.update(s.of("ReplicaSet")[0], func(o map[string]any) {
+		delete(mapAt(o, "metadata", "annotations"), AnnotationHosts)
+		mapAt(o, "metadata")["labels"] = map[string]any{"app": "web"}
+	})
+	s.catchUpAll("deployment")
+	s.settle(Settled)
+	s.sameSince(before)
+	s.restarted(0, 0)
+	if sets := s.of("ReplicaSet"); len(sets) != 1 || len(sets[0].GetOwnerReferences()) != 1 {
+		t.Fatalf("%d ReplicaSets; want the Deployment to have the one that was the host", len(sets))
+	}
+
+	s.room = 1
+	s.change(image(0, "app:v2"))
+	s.settle(Settled)
+	s.sameSince(before)
+	s.restarted(0, 1)
+
+	s.push(hosting(t, gentle, image(0, "app:v1")))
+	s.settle(Settled)
+	s.sameSince(before)
+	s.restarted(0, 2)
+	s.noneIsLeft()
+}
+
 func TestADeploymentIsMadeBesideAHostWithOtherLabels(t *testing.T) {
 	s := newStory(t, hosting(t, gentle))
 	s.settle(Settled)

@@ -76,9 +76,11 @@ func planWorkload(commit Commit, m Manifest, snap Snapshot, coming coming, pulls
 	if m.Kind == "Pod" {
 		r.want = plain(barePod(proof.Object.Object))
 	}
-	if h := newHandover(r, snap); !exists && h != nil {
-		h.plan(&plan, snap, wake)
-		return plan
+	if !exists || givenAway(m, live) {
+		if h := newHandover(r, snap); h != nil {
+			h.plan(&plan, snap, wake)
+			return plan
+		}
 	}
 	if why := r.hostLeft(snap); !exists && why != "" {
 		plan.refuse("hand-over", why)

@@ -87,6 +87,20 @@ func (w *world) adoptOrphans(rs *unstructured.Unstructured) {
 	}
 }
 
+// adoptSets is what a Deployment's controller does before it looks at its
+// ReplicaSets: those without a controller become its own by their labels.
+func (w *world) adoptSets(d *unstructured.Unstructured) []*unstructured.Unstructured {
+	var adopted []*unstructured.Unstructured
+	selector := selectorOf(d)
+	for _, rs := range w.cache("deployment").of("ReplicaSet") {
+		if metav1.GetControllerOf(rs) == nil && rs.GetDeletionTimestamp() == nil && w.objects[refOf(rs)] == rs && selector.Matches(labels.Set(rs.GetLabels())) {
+			w.update(rs, func(o map[string]any) { mapAt(o, "metadata")["ownerReferences"] = ownerRefsJSON(d) })
+			adopted = append(adopted, w.objects[refOf(rs)])
+		}
+	}
+	return adopted
+}
+
 // doOwners patches owners: of a pod it takes the first away, of an object it sets all.
 func (w *world) doOwners(a Action) {
 	if pod := w.pods[a.Ref.Name]; a.Ref.Kind == "Pod" && pod != nil {

@@ -79,7 +79,7 @@ func isReady(pod *corev1.Pod) bool {
 func (w *world) deployments() {
 	v := w.cache("deployment")
 	for _, d := range v.of("Deployment") {
-		sets := v.ownedBy(d.GetUID(), "ReplicaSet")
+		sets := append(v.ownedBy(d.GetUID(), "ReplicaSet"), w.adoptSets(d)...)
 		newest := newReplicaSetOf(d, sets)
 		paused := at(d.Object, "spec", "paused") == true
 		if newest == nil && !paused {
