@@ -140,13 +140,18 @@ func proofOf(t *testing.T, name string) proof {
 	r.apply(before)
 	p := proof{room: r, from: templateIn(t, from), to: templateIn(t, to)}
 	// All of them: one without a digest yet could only be recreated.
-	wanted := int64(1)
-	if replicas, ok, _ := unstructured.NestedInt64(before.Manifests[0].Object, "spec", "replicas"); ok {
-		wanted = replicas
-	}
-	r.eventually(fmt.Sprintf("%d running pods", wanted), func() bool {
+	r.eventually("running pods", func() bool {
+		seen := r.snapshot(before)
+		live, exists := seen.Live[before.Manifests[0].Ref]
+		if !exists {
+			return false
+		}
+		wanted, written, _ := unstructured.NestedInt64(live.Object.Object, "spec", "replicas")
+		if !written {
+			wanted = 1 // a bare pod
+		}
 		running := int64(0)
-		for _, pods := range r.snapshot(before).Pods {
+		for _, pods := range seen.Pods {
 			for _, pod := range pods {
 				if pod.Status.Phase == corev1.PodRunning && pod.Status.ObservedGeneration == pod.Generation {
 					p.pod = pod
