@@ -22,7 +22,10 @@ var (
 	typed = regexp.MustCompile(`&?value\.valueUnstructured\{.*\}`)
 	// letter is how a JSON parser repeats where it stopped.
 	letter = regexp.MustCompile(`(invalid character )'(?:\\?.)[^']*'`)
-	short  = regexp.MustCompile(`^"(?:[^"\\]|\\.){0,120}"$|^-?[0-9.]+(?::\s)?$|^(?:true|false|null)(?::\s)?$`)
+	// evaluated is how the server repeats an admission policy's expression, which
+	// holds what a SidecarSet gives to pods.
+	evaluated = regexp.MustCompile(`(?s)expression '.*?(?:' resulted in error|$)`)
+	short     = regexp.MustCompile(`^"(?:[^"\\]|\\.){0,120}"$|^-?[0-9.]+(?::\s)?$|^(?:true|false|null)(?::\s)?$`)
 )
 
 // quiet replaces the values that the server repeats: those of sensitive fields,
@@ -45,8 +48,10 @@ func quiet(ref planner.Ref, field, text string) string {
 	})
 }
 
-// withoutValues replaces known values wherever they are, as a webhook may repeat them.
+// withoutValues replaces known values wherever they are, as a webhook may repeat
+// them, and what an admission policy repeats of itself.
 func withoutValues(text string, values []string) string {
+	text = evaluated.ReplaceAllString(text, "an expression resulted in error")
 	for _, value := range values {
 		text = strings.ReplaceAll(text, value, hidden)
 	}

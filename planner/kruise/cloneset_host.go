@@ -29,6 +29,9 @@ func checkCloneSet(m planner.Manifest) []Mistake {
 	mistakes = append(mistakes, outside(v.ProgressDeadlineSeconds, 1, nobound, []string{"spec", "progressDeadlineSeconds"})...)
 	mistakes = append(mistakes, badSurge(v)...)
 	mistakes = append(mistakes, badClaims(v.VolumeClaimTemplates)...)
+	if labels := under([]string{"spec", "template", "metadata", "labels"}, planner.LabelDelete); mapAt(m.Object, labels[:4]...)[planner.LabelDelete] != nil {
+		mistakes = append(mistakes, Mistake{Path: labels, Text: "asks for every pod to be deleted, and each that takes its place; remove it, and label the one pod that is to go"})
+	}
 	return append(mistakes, badLifecycle(v.Lifecycle)...)
 }
 

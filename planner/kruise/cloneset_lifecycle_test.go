@@ -81,3 +81,12 @@ func asJSON(t *testing.T, value any) string {
 	}
 	return string(text)
 }
+
+// Each pod would be deleted as soon as it is made, for ever.
+func TestATemplateThatAsksForItsPodsToBeDeletedIsAMistake(t *testing.T) {
+	m := advanced(t, "CloneSet", "replicas: 1")
+	mapAt(m.Object, "spec", "template", "metadata", "labels")[planner.LabelDelete] = "true"
+	if mistakes := Check(m); len(mistakes) != 1 || !strings.Contains(mistakes[0].Text, "label the one pod that is to go") {
+		t.Errorf("Check: %v, want one mistake that says what to label", mistakes)
+	}
+}

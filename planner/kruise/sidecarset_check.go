@@ -90,6 +90,11 @@ func badSelection(v sidecarView) []Mistake {
 	if len(v.named) > 0 && v.chosen != nil {
 		mistakes = append(mistakes, Mistake{Path: v.at, Text: "names namespaces and selects them by label; keep one of the two"})
 	}
+	for _, name := range v.named {
+		if slices.Contains(systemNamespaces, name) {
+			mistakes = append(mistakes, Mistake{Path: v.at, Text: "names " + name + ", where pods never get containers of a SidecarSet; name another one"})
+		}
+	}
 	for _, s := range []struct {
 		selector *metav1.LabelSelector
 		path     []string

@@ -334,6 +334,7 @@ func TestMistakesInASidecarSet(t *testing.T) {
 		{"patches of JSON", "patchPodMetadata: [{annotations: {a: b}, patchPolicy: MergePatchJson}]", "write the whole value"},
 		{"records of situ", "patchPodMetadata: [{annotations: {situ.gitops/state: b}}]", "written by situ itself"},
 		{"names and labels of namespaces", "namespaceSelector: {namespaces: [a], matchLabels: {b: c}}", "keep one of the two"},
+		{"a namespace that is left alone", "namespace: kube-system", "kube-system, where pods never get containers"},
 		{"a partition of a selection", "updateStrategy: {partition: 1, selector: {matchLabels: {a: b}}}", "keep one of the two"},
 		{"an unknown type", "updateStrategy: {type: Sometimes}", "want RollingUpdate or NotUpdate"},
 	} {
