@@ -47,7 +47,7 @@ func (p *WorkloadPlan) keepOut(commit Commit, live *unstructured.Unstructured) {
 		if p.State == Settled {
 			p.State, p.Text = Progressing, takenText(source)
 		}
-	case p.Verdict > Keep || len(p.Steps) > 0:
+	case len(p.Steps) > 0:
 		text := foreignText(source)
 		*p = WorkloadPlan{Ref: p.Ref, Origin: p.Origin, Host: p.Host, Warnings: p.Warnings,
 			Verdict: Refuse, State: Failed, Text: text, Reasons: []Reason{{Rule: "source", Text: text}}}

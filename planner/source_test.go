@@ -105,6 +105,22 @@ func TestAnotherSourceKeepsItsHandsOff(t *testing.T) {
 	}
 }
 
+// Pods that stay as they were are outdated for both.
+func TestAnotherSourceThatWantsTheSamePauseIsNotRefused(t *testing.T) {
+	two := func(s *Settings) { s.Partition = &Amount{Value: 2} }
+	s := newStory(t, hosting(t, two))
+	s.commit.Source = "shop"
+	s.settle(Settled)
+	s.push(hosting(t, two, image(0, "app:v2")))
+	s.commit.Source = "shop"
+	s.settle(Held)
+	ours := planText(t, s.plan)
+	s.from("other")
+	if its := planText(t, s.plan); its != ours {
+		t.Errorf("a source that wants the same has the plan\n%s\nwant that of the first\n%s", its, ours)
+	}
+}
+
 func TestASourceTakesOverWhatItIsTold(t *testing.T) {
 	for _, kind := range workloadKinds {
 		t.Run(kind, func(t *testing.T) {
