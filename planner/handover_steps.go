@@ -40,13 +40,29 @@ func (h *handover) plan(plan *WorkloadPlan, snap Snapshot, wake *time.Time) {
 		told += "; none of them restarts for that"
 	}
 	plan.Warnings = append(slices.Clip(plan.Warnings), told)
-	if over := len(h.pods()) - numberAt(object.Object, 1, "spec", "replicas"); over > 0 && !h.replaces() {
-		plan.Warnings = append(plan.Warnings, fmt.Sprintf("%d of them are more than the %d that Git wants, and go after that", over, len(h.pods())-over))
+	if !h.replaces() {
+		plan.Warnings = append(plan.Warnings, tooMany(len(h.pods()), numberAt(object.Object, 1, "spec", "replicas"))...)
 	}
-	if scaler := snap.Autoscalers[deploymentRef(h.manifest.Ref)]; scaler != "" && h.deployment.Object != nil {
-		plan.Warnings = append(plan.Warnings, scaler+" loses the deployment/"+h.manifest.Name+": let its scaleTargetRef name "+
-			h.manifest.APIVersion+" "+h.manifest.Kind+" "+h.manifest.Name+", and the replicas are left to it")
+	if h.deployment.Object != nil {
+		plan.Warnings = append(plan.Warnings, h.scalerLoses(deploymentRef(h.manifest.Ref), snap)...)
 	}
+}
+
+func tooMany(pods, wanted int) []string {
+	if pods <= wanted {
+		return nil
+	}
+	return []string{fmt.Sprintf("%d of them are more than the %d that Git wants, and go after that", pods-wanted, wanted)}
+}
+
+// scalerLoses tells whom an autoscaler is to scale from then on.
+func (r *rollout) scalerLoses(old Ref, snap Snapshot) []string {
+	scaler := snap.Autoscalers[old]
+	if scaler == "" {
+		return nil
+	}
+	return []string{scaler + " loses the " + strings.ToLower(old.Kind) + "/" + old.Name + ": let its scaleTargetRef name " +
+		r.manifest.APIVersion + " " + r.manifest.Kind + " " + r.manifest.Name + ", and the replicas are left to it"}
 }
 
 // handed is the host to be, with the pods that it is going to have.

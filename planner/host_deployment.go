@@ -30,6 +30,7 @@ type deployment struct {
 	health    Health
 	exchanged bool // the Deployment and its current ReplicaSet have the wanted template
 	hold      bool
+	adopts    string // what its controller is to find first
 }
 
 func newDeployment(r *rollout, snap Snapshot) *deployment {
@@ -49,6 +50,7 @@ func newDeployment(r *rollout, snap Snapshot) *deployment {
 	d.current = d.choose(r.want)
 	d.exchanged = d.aligned(r)
 	d.hold = d.object.GetAnnotations()[AnnotationRollout] != ""
+	d.adopts = d.unadopted(snap)
 	return d
 }
 
@@ -157,6 +159,10 @@ func (d *deployment) steps(r *rollout) []Step {
 	if r.held != "" {
 		return nil
 	}
+	if d.adopts != "" {
+		r.waits = d.adopts
+		return nil
+	}
 	if d.paused(r) {
 		r.held = "spec.paused is true"
 		keepAll(r, "paused")
@@ -216,7 +222,7 @@ func (d *deployment) nativeSteps(r *rollout) []Step {
 	}
 	apply := d.applyChanged(r, unchanged)
 	if d.hold {
-		return steps(apply, Step{d.release(r)})
+		return steps(apply, d.free(r))
 	}
 	return steps(apply)
 }
@@ -342,7 +348,7 @@ func (d *deployment) releaseStep(r *rollout) Step {
 	if others := len(d.pods()) > len(d.members[d.current.object.GetName()]); others && (r.inPlacePending() || d.overestimates(r)) {
 		return nil
 	}
-	return Step{d.release(r)}
+	return d.free(r)
 }
 
 func (d *deployment) release(r *rollout) Action {
@@ -359,8 +365,8 @@ func (d *deployment) release(r *rollout) Action {
 
 // keepPaused keeps the pause in an apply that Git's own text would end.
 func (d *deployment) keepPaused(body map[string]any) map[string]any {
-	if d.hold && at(body, "spec", "paused") != nil {
-		return with(body, true, "spec", "paused")
+	if d.hold {
+		return held(body)
 	}
 	return body
 }
@@ -371,7 +377,7 @@ func unchanged(body map[string]any) map[string]any { return body }
 func (d *deployment) applyChanged(r *rollout, adjust func(map[string]any) map[string]any) Step {
 	except := [][]string{{"spec", "template", "metadata", "labels", LabelRevision}}
 	if d.hold {
-		except = append(except, []string{"spec", "paused"})
+		except = append(except, []string{"spec", "paused"}, rolloutPath)
 	}
 	if !r.differs(except...) {
 		return nil

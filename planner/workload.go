@@ -82,8 +82,8 @@ func planWorkload(commit Commit, m Manifest, snap Snapshot, coming coming, pulls
 			return plan
 		}
 	}
-	if why := r.hostLeft(snap); !exists && why != "" {
-		plan.refuse("hand-over", why)
+	if h := newHandback(r, snap); !exists && h != nil {
+		h.plan(&plan, snap, wake)
 		return plan
 	}
 	if !exists {
