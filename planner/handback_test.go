@@ -70,19 +70,8 @@ func TestAHandBackGoesOnAfterACrashAtAnyAction(t *testing.T) {
 func TestNoOrderOfEventsLosesAPodInAHandBack(t *testing.T) {
 	for seed := range *races {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			random := rand.New(rand.NewPCG(seed, 13))
 			s, revert := fromCloneSet(t, gentle)
-			before := s.uids()
-			s.room = 1
-			if random.IntN(2) == 0 { // in the middle of an update
-				s.change(image(1, "tail:v2"))
-				s.race(random, random.IntN(100))
-			}
-			revert(image(0, "app:v2"))
-			s.race(random, random.IntN(400))
-			s.settle(Settled)
-			s.sameSince(before)
-			s.restarted(0, 1)
+			s.changesHands(rand.New(rand.NewPCG(seed, 13)), revert)
 			s.adopted()
 		})
 	}

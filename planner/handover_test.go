@@ -83,22 +83,28 @@ func TestAHandOverGoesOnAfterACrashAtAnyAction(t *testing.T) {
 func TestNoOrderOfEventsLosesAPodInAHandOver(t *testing.T) {
 	for seed := range *races {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			random := rand.New(rand.NewPCG(seed, 11))
 			s, switchOver := fromDeployment(t)
-			before := s.uids()
-			s.room = 1
-			if random.IntN(2) == 0 { // in the middle of an update
-				s.change(image(1, "tail:v2"))
-				s.race(random, random.IntN(100))
-			}
-			switchOver(image(0, "app:v2"))
-			s.race(random, random.IntN(400))
-			s.settle(Settled)
-			s.sameSince(before)
-			s.restarted(0, 1)
+			s.changesHands(rand.New(rand.NewPCG(seed, 11)), switchOver)
 			s.noneIsLeft()
 		})
 	}
+}
+
+// changesHands has another object have the pods, with a new image, while everybody
+// sees things late, and now and then in the middle of an update.
+func (s *story) changesHands(random *rand.Rand, next func(...edit)) {
+	s.t.Helper()
+	before := s.uids()
+	s.room = 1
+	if random.IntN(2) == 0 {
+		s.change(image(1, "tail:v2"))
+		s.race(random, random.IntN(100))
+	}
+	next(image(0, "app:v2"))
+	s.race(random, random.IntN(400))
+	s.settle(Settled)
+	s.sameSince(before)
+	s.restarted(0, 1)
 }
 
 func TestWhatADeploymentsPodsCannotHaveIsRecreatedAfterwardsInTurns(t *testing.T) {
