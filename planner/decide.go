@@ -32,6 +32,7 @@ func Decide(commit Commit, snap Snapshot) Plan {
 	plan.planSets(commit, snap, pulls, sets)
 	plan.awaitSets(commit, snap)
 	pulls.tidy(&plan)
+	pulls.tidyLeft(&plan, commit, snap)
 	sortObjects(plan.Objects)
 	if plan.waitsForOthers() {
 		plan.wakeAt(snap.Now.Add(retryMissing))

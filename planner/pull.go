@@ -84,6 +84,33 @@ func (p *pulls) tidy(plan *Plan) {
 	}
 }
 
+// tidyLeft removes what a workload made that has left Git in the middle of an
+// update: it is still in the cluster, so no garbage collector does. Another
+// workload of its namespace does it in its place.
+func (p *pulls) tidyLeft(plan *Plan, commit Commit, snap Snapshot) {
+	if commit.Source == "" || len(commit.Problems) > 0 {
+		return
+	}
+	present := map[types.UID]bool{}
+	for _, live := range snap.Live {
+		if live.Object != nil {
+			present[live.Object.GetUID()] = true
+		}
+	}
+	left := map[string]Step{}
+	for _, ref := range inNameOrder(p.there) {
+		pod := p.there[ref]
+		if pod.Annotations[AnnotationSource] == commit.Source && !present[PulledFor(pod)] && !p.needed[ref] {
+			left[ref.Namespace] = append(left[ref.Namespace], removePull(pod))
+		}
+	}
+	for i := range plan.Workloads {
+		w := &plan.Workloads[i]
+		w.add(left[w.Namespace])
+		delete(left, w.Namespace)
+	}
+}
+
 // add puts one more step behind those that a workload has already.
 func (w *WorkloadPlan) add(step Step) {
 	if len(step) == 0 {

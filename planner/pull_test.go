@@ -111,6 +111,41 @@ func TestWorkloadsShareThePodThatBringsTheirImage(t *testing.T) {
 	}
 }
 
+// A workload that leaves Git in the middle of an update stays in the cluster; what
+// brought images for it does not.
+func TestThePullOfAWorkloadThatLeftGitIsRemoved(t *testing.T) {
+	stays, from := edited(manyContainers(t, 1, "v1"), set1("stays", "metadata", "name")), manyContainers(t, 1, "v1")
+	stays.Name = "stays"
+	to := edited(from, image(0, "c0:v2"))
+	snap := Assume([]Manifest{stays, from}, []Manifest{stays, to})
+	snap.Now, snap.Images = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC), nil
+	pulls := namedActions(Decide(Commit{ID: "c2", Source: "shop", Manifests: []Manifest{stays, to}}, snap), 1, "pull")
+	if len(pulls) != 1 {
+		t.Fatalf("pulls are %v, want one", pulls)
+	}
+	snap.Pulls = []*corev1.Pod{endedPull(t, pulls[0])}
+	delete(snap.Live, to.Ref)
+	elsewhere := edited(stays, set1("elsewhere", "metadata", "namespace"))
+	elsewhere.Namespace = "elsewhere"
+	for _, tt := range []struct {
+		name   string
+		commit Commit
+		want   int
+	}{
+		{"of this source", Commit{Source: "shop", Manifests: []Manifest{stays}}, 1},
+		{"of another source", Commit{Source: "other", Manifests: []Manifest{stays}}, 0},
+		{"a file that may have it cannot be read", Commit{Source: "shop", Manifests: []Manifest{stays}, Problems: []Problem{{Text: "broken"}}}, 0},
+		{"in a namespace that is not looked at", Commit{Source: "shop", Manifests: []Manifest{elsewhere}}, 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			plan := Decide(tt.commit, snap)
+			if got := namedActions(plan, 0, "pulled"); len(got) != tt.want {
+				t.Errorf("%d removals, want %d: %v", len(got), tt.want, got)
+			}
+		})
+	}
+}
+
 // What another source has made serves as well, and is that one's to remove.
 func TestAnotherSourcesPullIsUsedAndLeftAlone(t *testing.T) {
 	from, to := manyContainers(t, 1, "v1"), manyContainers(t, 1, "v2")

@@ -108,6 +108,9 @@ func (r *rollout) pullPod(ref Ref, node, image string) Action {
 			}},
 		},
 	}
+	if r.commit.Source != "" {
+		body = with(body, r.commit.Source, sourcePath...)
+	}
 	return Action{Name: "pull", Mode: CreateOnly, Ref: ref, Body: body, Text: "pull " + image + " to node " + node}
 }
 
