@@ -112,7 +112,7 @@ func (w *written) driftOfSpec(pod *corev1.Pod, mark Mark) []Drift {
 			continue
 		}
 		has, ok := amountsOf(c.Resources, want.kind)[corev1.ResourceName(want.name)]
-		if !ok || has.Cmp(want.value) == 0 {
+		if !ok || want.text == "" || has.Cmp(want.value) == 0 {
 			continue
 		}
 		found = append(found, Drift{Field: fieldName(want.path), Template: want.text, Live: has.String(),

@@ -94,7 +94,10 @@ func (d *daemonSet) steps(r *rollout) []Step {
 			r.waits = "for the DaemonSet's controller to count the patched pods"
 			return steps(r.applyOnDelete(true)) // it counts by its template, which a revert must bring back first
 		}
-		return steps(r.applyOnDelete(false))
+		if apply := r.applyOnDelete(false); apply != nil || !observed(d.object) {
+			return steps(apply)
+		}
+		return steps(d.freeStep(r))
 	}
 	if apply := r.applyOnDelete(true); apply != nil {
 		r.waits = "for the DaemonSet's controller to see its new template"
@@ -105,6 +108,19 @@ func (d *daemonSet) steps(r *rollout) []Step {
 		return nil
 	}
 	return steps(r.podStep(d.patch(r)))
+}
+
+// freeStep deletes pods that have the wanted revision by their label alone: the
+// controller does not replace them.
+func (d *daemonSet) freeStep(r *rollout) Step {
+	hash := d.hash(r)
+	var step Step
+	for _, c := range r.cases {
+		if c.turn == 1 && c.verdict == Recreate && hash != "" && labelOf(c.pod) == hash {
+			step = append(step, deletePod(c))
+		}
+	}
+	return step
 }
 
 // hash is the label of the ControllerRevision that holds the wanted template.

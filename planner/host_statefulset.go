@@ -158,17 +158,20 @@ func (s *statefulSet) sees(r *rollout) bool {
 	return true
 }
 
-// freeStep deletes broken pods that the partition lets through. A controller that
-// keeps an order waits until they are ready before it replaces any pod, which
-// they never are.
+// freeStep deletes pods that the partition lets through and that the controller
+// does not replace: broken ones, since a controller that keeps an order waits until
+// they are ready before it replaces any pod, which they never are; and those that
+// have the wanted revision by their label alone.
 func (s *statefulSet) freeStep(r *rollout) Step {
 	if !observed(s.object) {
 		return nil
 	}
 	partition := numberAt(s.object.Object, 0, "spec", "updateStrategy", "rollingUpdate", "partition")
+	revision := textAt(s.object.Object, "status", "updateRevision")
 	var step Step
 	for _, c := range r.cases {
-		if c.turn == 1 && c.verdict == Recreate && c.progress.broken && s.ordinal(c.pod) >= partition {
+		stuck := c.progress.broken || revision != "" && labelOf(c.pod) == revision
+		if c.turn == 1 && c.verdict == Recreate && stuck && s.ordinal(c.pod) >= partition {
 			step = append(step, deletePod(c))
 		}
 	}

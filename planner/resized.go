@@ -3,6 +3,7 @@ package planner
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -20,11 +21,12 @@ type podAmount struct {
 	container  string
 	kind, name string // "requests", "cpu"
 	path       []step
-	text       string
+	text       string // "": the template has none
 	value      resource.Quantity
 }
 
-// resizable lists the amounts of a template that a resize can change.
+// resizable lists the amounts of a template that a resize can change, also those
+// that it could have and has not.
 func resizable(t Template) []podAmount {
 	var found []podAmount
 	for _, c := range containersOf(t) {
@@ -37,13 +39,16 @@ func resizable(t Template) []podAmount {
 		}
 		for _, kind := range []string{"requests", "limits"} {
 			for _, name := range []string{"cpu", "memory"} {
-				text := at(c.spec, "resources", kind, name)
-				value, err := resource.ParseQuantity(fmt.Sprint(text))
-				if text == nil || err != nil {
-					continue
-				}
 				path := []step{{key: "spec"}, {key: list, item: c.name}, {key: "resources"}, {key: kind}, {key: name}}
-				found = append(found, podAmount{container: c.name, kind: kind, name: name, path: path, text: fmt.Sprint(text), value: value})
+				amount := podAmount{container: c.name, kind: kind, name: name, path: path}
+				if text := at(c.spec, "resources", kind, name); text != nil {
+					value, err := resource.ParseQuantity(fmt.Sprint(text))
+					if err != nil {
+						continue
+					}
+					amount.text, amount.value = fmt.Sprint(text), value
+				}
+				found = append(found, amount)
 			}
 		}
 	}
@@ -61,16 +66,40 @@ func (a *assessor) leftOver(pod *corev1.Pod, known []Change) []Change {
 			continue
 		}
 		has, ok := amountsOf(live.Resources, want.kind)[corev1.ResourceName(want.name)]
-		if !ok || has.Cmp(want.value) == 0 || !a.wasWanted(want, has) {
+		if !ok || want.text != "" && has.Cmp(want.value) == 0 {
 			continue
 		}
-		field := fieldName(want.path)
-		if !slices.ContainsFunc(known, func(c Change) bool { return c.Field == field }) {
-			left = append(left, Change{Field: field, Old: has.String(), New: want.text, path: want.path})
+		if want.text == "" && givenAtBirth(pod, want, live) || !a.wasWanted(want, has) {
+			continue
+		}
+		change := Change{Field: fieldName(want.path), Old: has.String(), path: want.path}
+		if want.text != "" {
+			change.New = want.text
+		}
+		if !slices.ContainsFunc(known, func(c Change) bool { return c.Field == change.Field }) {
+			left = append(left, change)
 		}
 	}
 	return left
 }
+
+// givenAtBirth says whether an amount that the template lacks can be the server's
+// own: a request that follows from the limit, what a LimitRange fills in (the
+// admission plugin LimitRanger says so in an annotation of the pod), or anything
+// on a pod whose spec was never changed (metadata.generation, Kubernetes 1.33).
+func givenAtBirth(pod *corev1.Pod, want *podAmount, live *corev1.Container) bool {
+	if pod.Generation <= 1 {
+		return true
+	}
+	limit, limited := live.Resources.Limits[corev1.ResourceName(want.name)]
+	request, requested := live.Resources.Requests[corev1.ResourceName(want.name)]
+	if want.kind == "requests" && limited && requested && limit.Cmp(request) == 0 {
+		return true
+	}
+	return strings.Contains(pod.Annotations[limitRangerAnnotation], strings.TrimSuffix(want.kind, "s")+" for container "+want.container)
+}
+
+const limitRangerAnnotation = "kubernetes.io/limit-ranger"
 
 func amountsOf(r corev1.ResourceRequirements, kind string) corev1.ResourceList {
 	if kind == "limits" {
@@ -88,7 +117,7 @@ func (a *assessor) wasWanted(want *podAmount, has resource.Quantity) bool {
 		}
 	}
 	return slices.ContainsFunc(a.earlier, func(e podAmount) bool {
-		return e.container == want.container && e.kind == want.kind && e.name == want.name && e.value.Cmp(has) == 0
+		return e.text != "" && e.container == want.container && e.kind == want.kind && e.name == want.name && e.value.Cmp(has) == 0
 	})
 }
 

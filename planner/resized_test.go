@@ -1,7 +1,9 @@
 package planner
 
 import (
+	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -40,5 +42,77 @@ func TestAmountsThatNoTemplateHadAreSomebodyElses(t *testing.T) {
 	plan := Decide(Commit{ID: "c", Manifests: []Manifest{m}}, snap)
 	if !plan.Empty() {
 		t.Errorf("Decide with a pod that was resized by others = %s, want nothing to do", planJSON(t, plan))
+	}
+}
+
+// limited adds a limit to what asksFor gives.
+func limited(cpu string) edit {
+	return func(o map[string]any) {
+		containers(o)[0].(map[string]any)["resources"] = map[string]any{
+			"requests": map[string]any{"cpu": "100m", "memory": "16Mi"}, "limits": map[string]any{"cpu": cpu}}
+	}
+}
+
+// A running pod can get a limit but not lose it: one that a commit gave and its
+// revert takes back costs the pod, though its label never moved.
+func TestALimitThatACommitTookBackIsNotLeftOnAnyPod(t *testing.T) {
+	for _, kind := range []string{"Deployment", "StatefulSet", "DaemonSet", "ReplicaSet"} {
+		for rounds := range 8 {
+			t.Run(fmt.Sprintf("%s after %d rounds", kind, rounds), func(t *testing.T) {
+				s := newStory(t, workload(t, kind), asksFor("100m"))
+				s.settle(Settled)
+				s.change(limited("200m"))
+				s.rounds(rounds)
+				s.change(asksFor("100m"))
+				s.settle(Settled)
+				for _, name := range s.members() {
+					if limits := s.pods[name].Spec.Containers[0].Resources.Limits; len(limits) > 0 {
+						t.Errorf("pod %s still has the limits %v", name, limits)
+					}
+				}
+			})
+		}
+	}
+}
+
+// What the template lacks and the pod has may be the server's own, also where it
+// is what an earlier template said.
+func TestALimitIsOnlyLeftOverWhereAResizeCanHaveLeftIt(t *testing.T) {
+	live := func(change func(*corev1.Pod)) *corev1.Pod {
+		pod := &corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "web", Resources: corev1.ResourceRequirements{
+			Requests: corev1.ResourceList{"cpu": resource.MustParse("100m"), "memory": resource.MustParse("16Mi")},
+			Limits:   corev1.ResourceList{"cpu": resource.MustParse("200m")}}}}}}
+		pod.Generation = 2
+		change(pod)
+		return pod
+	}
+	web := func(edits ...edit) Template { return templateOf(edited(workload(t, "ReplicaSet"), edits...).Object) }
+	for _, tt := range []struct {
+		name string
+		pod  *corev1.Pod
+		had  string // the limit of the earlier template
+		want []string
+	}{
+		{"a resize left it", live(func(*corev1.Pod) {}), "200m", []string{"spec.containers[web].resources.limits.cpu"}},
+		{"no template ever had it", live(func(*corev1.Pod) {}), "300m", nil},
+		{"the pod was born with it", live(func(pod *corev1.Pod) { pod.Generation = 1 }), "200m", nil},
+		{"it is a LimitRange's", live(func(pod *corev1.Pod) {
+			pod.Annotations = map[string]string{limitRangerAnnotation: "LimitRanger plugin set: cpu limit for container web"}
+		}), "200m", nil},
+		{"a LimitRange gave something else", live(func(pod *corev1.Pod) {
+			pod.Annotations = map[string]string{limitRangerAnnotation: "LimitRanger plugin set: memory request for container tail"}
+		}), "200m", []string{"spec.containers[web].resources.limits.cpu"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			a := assessor{amounts: resizable(web(asksFor("100m"))), history: []map[string]any{
+				edited(workload(t, "ReplicaSet"), limited(tt.had)).Object, edited(workload(t, "ReplicaSet"), asksFor("100m")).Object}}
+			var got []string
+			for _, change := range a.leftOver(tt.pod, nil) {
+				got = append(got, change.Field)
+			}
+			if !slices.Equal(got, tt.want) {
+				t.Errorf("left over are %v, want %v", got, tt.want)
+			}
+		})
 	}
 }
