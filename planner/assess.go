@@ -9,26 +9,27 @@ import (
 
 // podCase is one pod of a workload, and what the commit means for it.
 type podCase struct {
-	pod        *corev1.Pod
-	mark       Mark // of its last update in place, read once
-	current    bool // made from, or patched to, the wanted template
-	verdict    Verdict
-	reasons    []Reason
-	changes    []Change // to patch, when the verdict is in place
-	containers []string // that restart in place, sorted
-	patched    []string // those of them that the patch restarts; a resize restarts the others
-	resizes    bool     // through pods/resize, before the patch
-	progress   progress
-	turn       int
-	asked      bool   // somebody asks for this very pod to be deleted
-	fresh      bool   // and it has the wanted template
-	departs    bool   // it goes, and none takes its place
-	waits      bool   // it is its turn, and its host is not ready to make another in its place
-	foreign    bool   // its host's controller replaces it; situ must not
-	pulling    string // the image that it waits for, "" if it has all
-	blocked    string // who forbids its disruption
-	kept       string // why it stays as it is on purpose, "" if it does not
-	drift      []Drift
+	pod            *corev1.Pod
+	mark           Mark // of its last update in place, read once
+	current        bool // made from, or patched to, the wanted template
+	verdict        Verdict
+	reasons        []Reason
+	changes        []Change // to patch, when the verdict is in place
+	containers     []string // that restart in place, sorted
+	patched        []string // those of them that the patch restarts; a resize restarts the others
+	resizes        bool     // through pods/resize, before the patch
+	resizeRestarts bool     // and that restarts a container
+	progress       progress
+	turn           int
+	asked          bool   // somebody asks for this very pod to be deleted
+	fresh          bool   // and it has the wanted template
+	departs        bool   // it goes, and none takes its place
+	waits          bool   // it is its turn, and its host is not ready to make another in its place
+	foreign        bool   // its host's controller replaces it; situ must not
+	pulling        string // the image that it waits for, "" if it has all
+	blocked        string // who forbids its disruption
+	kept           string // why it stays as it is on purpose, "" if it does not
+	drift          []Drift
 }
 
 // assessor answers for the pods of one workload. Pods made from the same
@@ -111,6 +112,7 @@ func (a *assessor) apply(c *podCase, mark Mark, from Template, change Change) {
 	question := asked{Change: change, from: from, to: a.want, pod: c.pod, touched: mark.Touched, served: a.served, allocatable: a.allocatable}
 	rule := judge(question)
 	c.resizes = c.resizes || strings.HasPrefix(rule.ID, "resize") && rule.Verdict < Recreate
+	c.resizeRestarts = c.resizeRestarts || rule.ID == "resize-restart"
 	if rule.Verdict == Recreate && satisfied(c.pod, change) {
 		return
 	}

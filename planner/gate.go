@@ -81,7 +81,7 @@ func (r *rollout) openStep() Step {
 		if !hasGate(c.pod) || status == corev1.ConditionTrue {
 			continue
 		}
-		restarting := c.turn == 1 && len(c.patched) > 0 && c.verdict == Restart
+		restarting := c.turn == 1 && (len(c.patched) > 0 || c.resizeRestarts) && c.verdict == Restart
 		if restarting || r.keptAway(c) || unproven(c.pod, c.mark, r.now) != "" {
 			continue
 		}

@@ -113,7 +113,9 @@ func patchImages(body map[string]any, want Template, images map[string]string) {
 func markFor(c podCase, commit, revision string) Mark {
 	mark := Mark{Version: 1, Commit: commit, Revision: revision, Restart: map[string]string{}, Was: map[string]string{}}
 	earlier := c.mark
-	mark.From = labelOf(c.pod)
+	if mark.From = labelOf(c.pod); earlier.From != "" && unproven(c.pod, earlier, time.Time{}) != "" {
+		mark.From = earlier.From // nobody knows whether the one between would have worked
+	}
 	for name, id := range earlier.Restart {
 		if !proven(c.pod, earlier, name, time.Time{}) {
 			mark.Restart[name], mark.Was[name] = id, earlier.Was[name]

@@ -116,3 +116,45 @@ func TestALimitIsOnlyLeftOverWhereAResizeCanHaveLeftIt(t *testing.T) {
 		})
 	}
 }
+
+// A resize that restarts a container is a restart like any other: traffic leaves
+// first, and the image that comes with it is on the node.
+func TestAResizeThatRestartsClosesTheGateFirst(t *testing.T) {
+	restarting := func(memory string) edit {
+		return func(o map[string]any) {
+			c := containers(o)[0].(map[string]any)
+			c["resources"] = map[string]any{"requests": map[string]any{"cpu": "100m", "memory": memory}}
+			c["resizePolicy"] = []any{map[string]any{"resourceName": "memory", "restartPolicy": "RestartContainer"}}
+		}
+	}
+	for name, edits := range map[string][]edit{"alone": {restarting("32Mi")}, "with an image": {restarting("32Mi"), image(0, "app:v2")}} {
+		t.Run(name, func(t *testing.T) {
+			s := newStory(t, workload(t, "ReplicaSet"), restarting("16Mi"), withGate)
+			s.settle(Settled)
+			s.change(edits...)
+			resized := 0
+			for range 40 {
+				s.rounds(1)
+				for _, action := range namedActions(s.plan, 0, "resize") {
+					pod := s.pods[action.Ref.Name]
+					if pod == nil {
+						continue
+					}
+					resized++
+					if status, _ := gateOf(pod); status != corev1.ConditionFalse {
+						t.Errorf("pod %s is resized with its gate %s, want False", pod.Name, status)
+					}
+				}
+			}
+			s.settle(Settled)
+			if resized == 0 {
+				t.Error("no pod was resized")
+			}
+			for _, member := range s.members() {
+				if status, _ := gateOf(s.pods[member]); status != corev1.ConditionTrue {
+					t.Errorf("the gate of pod %s is %s in the end, want True", member, status)
+				}
+			}
+		})
+	}
+}

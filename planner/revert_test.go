@@ -1,6 +1,7 @@
 package planner
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -56,5 +57,27 @@ func TestAKubeletsOldWordBreaksNoUpdate(t *testing.T) {
 				t.Errorf("progressOf: broken = %t (%s), want %t", got.broken, got.text, tt.want)
 			}
 		})
+	}
+}
+
+// A commit that nobody saw work is no place to go back to.
+func TestARevertPassesOverATemplateThatNeverWorked(t *testing.T) {
+	for _, kind := range []string{"Deployment", "StatefulSet", "DaemonSet", "ReplicaSet"} {
+		for rounds := range 8 {
+			t.Run(fmt.Sprintf("%s after %d rounds", kind, rounds), func(t *testing.T) {
+				s := newStory(t, workload(t, kind), set1("revert", "metadata", "annotations", AnnotationOnFailure))
+				s.pull = PullNever
+				s.settle(Settled)
+				s.change(image(0, "a:missing"))
+				s.rounds(rounds)
+				s.change(image(0, "b:missing"))
+				s.settle(Failed)
+				for _, name := range s.members() {
+					if got := s.pods[name].Spec.Containers[0].Image; got != "app:v1" {
+						t.Errorf("pod %s has image %s, want app:v1, the last that worked", name, got)
+					}
+				}
+			})
+		}
 	}
 }

@@ -15,10 +15,11 @@ import (
 // update, or nothing while it waits. Each step is derived from the pod itself.
 //
 //	a restart, and a hook         wait until the hook lets go of the pod
-//	resources differ              resize, and wait until they are in force
 //	a restart with a new image    wait until the image is on the node
 //	a restart, and a gate         close the gate; wait until the pod is unready,
 //	                              then for the grace period
+//	resources differ              resize, and wait until they are in force; one that
+//	                              restarts nothing need not wait for the two above
 //	containers with priorities    patch those with the highest one; wait until
 //	                              they are proven and ready
 //	the last of them, or all      patch, with metadata and the revision label
@@ -29,6 +30,11 @@ func (r *rollout) next(c podCase, patch func(podCase) Action) (Action, bool) {
 		return Action{}, false
 	}
 	if c.resizes && !resizeSent(c.pod, r.want) {
+		if c.resizeRestarts {
+			if action, clear := r.beforeRestart(c); !clear {
+				return action, action.Name != ""
+			}
+		}
 		return resizePod(c, r.want), true
 	}
 	if c.resizes || r.resizedItself(c.pod) && resizePending(c.pod) != corev1.PodReasonInfeasible {
@@ -38,29 +44,40 @@ func (r *rollout) next(c podCase, patch func(podCase) Action) (Action, bool) {
 			return Action{}, false
 		}
 	}
-	if c.pulling != "" {
-		r.waitFor(c.pod, c.pulling)
-		return Action{}, false
-	}
 	mark, first := c.mark, firstBatch(c, r.want)
-	if mark.Partial && !r.batchDone(c.pod, mark, first) {
+	if c.pulling == "" && mark.Partial && !r.batchDone(c.pod, mark, first) {
 		return Action{}, false
 	}
-	if len(c.patched) > 0 && hasGate(c.pod) && !mark.Partial {
-		if status, _ := gateOf(c.pod); status != corev1.ConditionFalse {
-			return r.turnGate(c.pod, corev1.ConditionFalse), true
-		}
-		ok, wake := r.closed(c.pod)
-		if !ok {
-			r.wakeAt(wake)
-			r.waitFor(c.pod, "traffic leaves before it restarts")
-			return Action{}, false
+	if len(c.patched) > 0 {
+		if action, clear := r.beforeRestart(c); !clear {
+			return action, action.Name != ""
 		}
 	}
 	if len(first) < len(c.patched) {
 		return r.updating(c, r.patchBatch(c, first)), true
 	}
 	return r.updating(c, patch(c)), true
+}
+
+// beforeRestart clears the way for one: the image is there and, where the pod has
+// the gate, traffic has left. Until then it gives what to do, if anything.
+func (r *rollout) beforeRestart(c podCase) (todo Action, clear bool) {
+	if c.pulling != "" {
+		r.waitFor(c.pod, c.pulling)
+		return Action{}, false
+	}
+	if !hasGate(c.pod) || c.mark.Partial {
+		return Action{}, true
+	}
+	if status, _ := gateOf(c.pod); status != corev1.ConditionFalse {
+		return r.turnGate(c.pod, corev1.ConditionFalse), false
+	}
+	ok, wake := r.closed(c.pod)
+	if !ok {
+		r.wakeAt(wake)
+		r.waitFor(c.pod, "traffic leaves before it restarts")
+	}
+	return Action{}, ok
 }
 
 func (r *rollout) waitFor(pod *corev1.Pod, text string) { r.waits = "pod " + pod.Name + ": " + text }

@@ -32,10 +32,14 @@ func (o *planOptions) read(cmd *cobra.Command, name string) (planner.Commit, err
 }
 
 // readFolder reads the manifests of a folder on this machine. Hidden files and
-// folders are left out, as in a repository, and links are not followed.
+// folders are left out, as in a repository, and links in it are not followed.
 func readFolder(dir string) (planner.Commit, error) {
-	f := folder{dir: dir}
-	if err := filepath.WalkDir(dir, f.visit); err != nil {
+	root, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return planner.Commit{}, fmt.Errorf("read folder %s: %w", dir, err)
+	}
+	f := folder{dir: root}
+	if err := filepath.WalkDir(root, f.visit); err != nil {
 		return planner.Commit{}, fmt.Errorf("read folder %s: %w", dir, err)
 	}
 	var commit planner.Commit
