@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	"situ.gitops/planner"
 )
@@ -125,9 +126,27 @@ func (c *Client) labelsOf(namespace string) labels.Set {
 	return labels.Set{corev1.LabelMetadataName: namespace}
 }
 
+// gatherMatched adds the pods of all sets to a snapshot that has those of the
+// workloads. A pod of both is the one that the workload has: the caches move on
+// meanwhile, and two states of one pod in one plan let its workload and its set
+// each make a pod unavailable.
+func (c *Client) gatherMatched(snapshot *planner.Snapshot, targets []target, matched map[planner.Ref]matched, names map[named]bool, places map[place]bool) {
+	first := map[types.UID]*corev1.Pod{}
+	for _, pods := range snapshot.Pods {
+		for _, pod := range pods {
+			first[pod.UID] = pod
+		}
+	}
+	for _, t := range targets {
+		if t.sidecars() != nil {
+			c.addMatched(snapshot, t, matched[t.manifest.Ref], first, names, places)
+		}
+	}
+}
+
 // addMatched adds the pods of a set to a snapshot, and what makes it worth a new
 // one: these pods, those that are yet to be seen, and namespaces.
-func (c *Client) addMatched(snapshot *planner.Snapshot, t target, pods matched, names map[named]bool, places map[place]bool) {
+func (c *Client) addMatched(snapshot *planner.Snapshot, t target, pods matched, first map[types.UID]*corev1.Pod, names map[named]bool, places map[place]bool) {
 	for _, at := range lookouts(t.sidecars()) {
 		places[at] = true
 	}
@@ -141,8 +160,14 @@ func (c *Client) addMatched(snapshot *planner.Snapshot, t target, pods matched, 
 		for _, name := range pods[namespace] {
 			names[named{at, name}] = true
 			seen := c.caches.find(at, name)
-			if seen != nil && seen.pod != nil && t.sidecars().Matches(seen.pod.Labels) {
-				snapshot.Matched[t.manifest.Ref] = append(snapshot.Matched[t.manifest.Ref], seen.pod)
+			if seen == nil || seen.pod == nil {
+				continue
+			}
+			if first[seen.GetUID()] == nil {
+				first[seen.GetUID()] = seen.pod
+			}
+			if pod := first[seen.GetUID()]; t.sidecars().Matches(pod.Labels) {
+				snapshot.Matched[t.manifest.Ref] = append(snapshot.Matched[t.manifest.Ref], pod)
 			}
 		}
 	}

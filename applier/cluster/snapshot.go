@@ -139,9 +139,6 @@ func (c *Client) gather(targets []target, matched map[planner.Ref]matched, snaps
 				places[place{claims, t.manifest.Namespace}] = true
 			}
 		}
-		if t.sidecars() != nil {
-			c.addMatched(&snapshot, t, matched[t.manifest.Ref], names, places)
-		}
 		if t.live == nil || answer.vanished {
 			continue
 		}
@@ -153,6 +150,7 @@ func (c *Client) gather(targets []target, matched map[planner.Ref]matched, snaps
 			c.gatherOwned(snapshot, owners, t.manifest.Namespace, t.live.GetUID())
 		}
 	}
+	c.gatherMatched(&snapshot, targets, matched, names, places)
 	c.changes.ringAt(c.proofs.keepOnly(targets))
 	c.changes.end(names, owners, places)
 	return snapshot
