@@ -62,12 +62,13 @@ type NoteWorkload struct {
 
 // NotePods counts a workload's pods by what the commit did to them.
 type NotePods struct {
-	Total     int `yaml:"total" json:"total"`         // at the end
-	InPlace   int `yaml:"inPlace" json:"inPlace"`     // containers restarted or resized in the same pod
-	Metadata  int `yaml:"metadata" json:"metadata"`   // patched, nothing restarted
-	Recreated int `yaml:"recreated" json:"recreated"` // replaced by a new pod
-	Created   int `yaml:"created" json:"created"`     // new, in nobody's place
-	Kept      int `yaml:"kept" json:"kept"`           // not touched
+	Total     int `yaml:"total" json:"total"`                         // at the end
+	InPlace   int `yaml:"inPlace" json:"inPlace"`                     // containers restarted or resized in the same pod
+	Metadata  int `yaml:"metadata" json:"metadata"`                   // patched, nothing restarted
+	Recreated int `yaml:"recreated" json:"recreated"`                 // replaced by a new pod
+	Created   int `yaml:"created" json:"created"`                     // new, in nobody's place
+	Removed   int `yaml:"removed,omitempty" json:"removed,omitempty"` // gone, and in nobody's place is another
+	Kept      int `yaml:"kept" json:"kept"`                           // not touched
 	Failed    int `yaml:"failed" json:"failed"`
 }
 

@@ -29,6 +29,7 @@ type workloadStory struct {
 	reasons    []planner.Reason
 	first      map[types.UID]bool            // pods of the first round
 	pods       map[types.UID]planner.Verdict // of pods whose turn came
+	fewer      int                           // pods that were to go for good
 }
 
 func newStory(commit planner.Commit) *story {
@@ -79,11 +80,16 @@ func (w *workloadStory) add(plan planner.WorkloadPlan) {
 			w.containers = append(w.containers, name)
 		}
 	}
+	fewer := 0
 	for _, pod := range plan.Pods {
 		if pod.Turn > 0 && pod.UID != "" {
 			w.pods[pod.UID] = max(w.pods[pod.UID], pod.Verb)
 		}
+		if pod.Verb == planner.Remove {
+			fewer++
+		}
 	}
+	w.fewer = max(w.fewer, fewer)
 }
 
 // withNewRules adds what only a later round has found out. What a rule has said
@@ -185,6 +191,13 @@ func (w *workloadStory) count(plan planner.WorkloadPlan) NotePods {
 			pods.Recreated++
 		}
 	}
+	gone := 0
+	for uid := range w.first {
+		if !here[uid] && w.pods[uid] != planner.Recreate {
+			gone++
+		}
+	}
+	pods.Removed = min(gone, w.fewer)
 	pods.Created = max(0, fresh-pods.Recreated)
 	return pods
 }

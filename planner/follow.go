@@ -69,6 +69,7 @@ func planFollowed(commit Commit, m Manifest, snap Snapshot, coming coming, wake 
 		plan.Steps = applyObject(commit, m, live, proof, "apply ")
 	}
 	r.report(&plan, wake)
+	r.ownChanges(&plan, nil)
 	return plan
 }
 

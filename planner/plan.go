@@ -13,6 +13,7 @@ type Verdict int
 // The verdicts, cheapest first.
 const (
 	Keep     Verdict = iota // nothing to do
+	Remove                  // it goes, and none takes its place: fewer are wanted
 	Metadata                // patched, nothing restarts
 	Resize                  // patched through pods/resize
 	Restart                 // patched, the named containers restart in the same pod
@@ -20,7 +21,7 @@ const (
 	Refuse                  // must not be done
 )
 
-var verdictNames = [...]string{"keep", "metadata", "resize", "restart", "recreate", "refuse"}
+var verdictNames = [...]string{"keep", "remove", "metadata", "resize", "restart", "recreate", "refuse"}
 
 func (v Verdict) String() string { return verdictNames[v] }
 
@@ -67,6 +68,7 @@ type WorkloadPlan struct {
 	Verdict    Verdict
 	Containers []string // that restart in place, sorted
 	Reasons    []Reason
+	Fields     []string // that are written to the workload itself, beside its pods' template and their number
 	Budget     Budget
 	Pods       []PodPlan
 	Warnings   []string // what the manifest asks for and does not get, and what to do instead

@@ -54,7 +54,7 @@ func (r *rollout) depart(members int) {
 	case members > n.live:
 		n.replicas, r.waits = n.live, "for the ReplicaSet's controller to delete the pods that go"
 		return
-	case over > len(going) && (r.settings.Hooks.BeforeDelete != nil || r.budget.Partition > 0):
+	case over > len(going) && r.marksThoseThatGo():
 		going = append(going, r.firstToGo(over-len(going))...)
 	}
 	going = going[:max(0, min(over, len(going)))]
@@ -72,6 +72,11 @@ func (r *rollout) depart(members int) {
 		}
 	}
 	r.unmark()
+}
+
+// marksThoseThatGo: which pods go is not left to the controller.
+func (r *rollout) marksThoseThatGo() bool {
+	return r.settings.Hooks.BeforeDelete != nil || r.budget.Partition > 0
 }
 
 // going are the pods that are deleted now, and how many come later.

@@ -60,7 +60,7 @@ func (s *story) decide() {
 	for _, w := range s.plan.Workloads {
 		for _, pod := range w.Pods {
 			s.known[pod.UID] = true
-			if pod.Verb == Recreate && pod.Turn > 0 {
+			if (pod.Verb == Recreate || pod.Verb == Remove) && pod.Turn > 0 {
 				s.allow[pod.UID] = true
 			}
 			if len(pod.Drift) > 0 && !s.meddled {

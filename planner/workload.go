@@ -110,6 +110,7 @@ func planWorkload(commit Commit, m Manifest, snap Snapshot, coming coming, pulls
 	plan.Steps = steps(append(r.steps(h, snap), claims)...)
 	plan.Warnings = slices.Concat(plan.Warnings, r.misnamed())
 	r.report(&plan, wake)
+	r.ownChanges(&plan, h)
 	if plan.State == Settled {
 		plan.Text = r.claims // all that there is to say
 	}

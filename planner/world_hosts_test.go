@@ -3,9 +3,11 @@ package planner
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"reflect"
 	"slices"
 	"strconv"
+	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -33,8 +35,12 @@ func (w *world) replicaSets() {
 			w.createPod(pod)
 			pods = append(pods, pod)
 		}
+		beside := map[string]int{}
+		for _, pod := range pods {
+			beside[pod.Spec.NodeName]++
+		}
 		slices.SortStableFunc(pods, func(a, b *corev1.Pod) int {
-			return cmp.Or(boolInt(isReady(a))-boolInt(isReady(b)), deletionCost(a)-deletionCost(b))
+			return cmp.Or(boolInt(isReady(a))-boolInt(isReady(b)), deletionCost(a)-deletionCost(b), beside[b.Spec.NodeName]-beside[a.Spec.NodeName], w.octave(a)-w.octave(b), strings.Compare(string(a.UID), string(b.UID)))
 		})
 		for _, pod := range pods[:max(0, len(pods)-want)] {
 			w.allow[pod.UID] = true // the count of a set is not situ's business
@@ -48,9 +54,16 @@ func (w *world) replicaSets() {
 	}
 }
 
-func deletionCost(pod *corev1.Pod) int {
-	cost, _ := strconv.Atoi(pod.Annotations[corev1.PodDeletionCost])
-	return cost
+// octave: pods that are ready for about as long are alike to the controller.
+func (w *world) octave(pod *corev1.Pod) int {
+	since, ready := readySince(pod)
+	if !ready {
+		since = pod.CreationTimestamp.Time
+	}
+	if w.now.After(since) {
+		return int(math.Log2(float64(w.now.Sub(since))))
+	}
+	return -1
 }
 
 func podOf(owner *unstructured.Unstructured, template map[string]any, name string) *corev1.Pod {

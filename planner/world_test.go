@@ -203,7 +203,7 @@ func (w *world) deletePod(name, by string) {
 	delete(w.pods, name)
 	w.gone = append(w.gone, gonePod{name, pod.UID, by})
 	if !w.allow[pod.UID] && !isPull(pod) && (w.excuse == nil || !w.excuse(pod)) {
-		w.t.Fatalf("%s deleted pod %s (%s), though no plan said recreate", by, name, pod.UID)
+		w.t.Fatalf("%s deleted pod %s (%s), though no plan said recreate or remove", by, name, pod.UID)
 	}
 }
 

@@ -92,7 +92,7 @@ func podsInWords(w applier.NoteWorkload) string {
 		inPlace += " (" + strings.Join(w.Restarted, ", ") + " restarted)"
 	}
 	return some(count(w.Pods.Total, "pod"), w.Pods.InPlace, inPlace, w.Pods.Metadata, "patched without a restart",
-		w.Pods.Recreated, "recreated", w.Pods.Created, "created", w.Pods.Kept, "kept", w.Pods.Failed, "failed")
+		w.Pods.Recreated, "recreated", w.Pods.Created, "created", w.Pods.Removed, "removed", w.Pods.Kept, "kept", w.Pods.Failed, "failed")
 }
 
 func past(verb planner.ObjectVerb) string {

@@ -28,12 +28,14 @@ type Summary struct {
 type Counts struct {
 	Total    int `json:"total"`
 	Keep     int `json:"keep"`
+	Remove   int `json:"remove"`
 	Metadata int `json:"metadata"`
 	Resize   int `json:"resize"`
 	Restart  int `json:"restart"`
 	Recreate int `json:"recreate"`
 	Refuse   int `json:"refuse"`
 	Create   int `json:"create"`
+	Update   int `json:"update"` // workloads that are written to, though none of their pods changes
 }
 
 // ObjectCounts counts the verbs of objects that hold no pods.
@@ -62,6 +64,7 @@ type Workload struct {
 	Text       string           `json:"text,omitempty"`
 	Containers []string         `json:"containers"`
 	Reasons    []planner.Reason `json:"reasons"`
+	Fields     []string         `json:"fields,omitempty"`
 	Budget     planner.Budget   `json:"budget"`
 	Warnings   []string         `json:"warnings,omitempty"`
 	Pods       []Pod            `json:"pods"`
@@ -102,7 +105,7 @@ func NewPlan(cluster string, plan planner.Plan) Plan {
 
 func newWorkload(w planner.WorkloadPlan) Workload {
 	view := Workload{Ref: w.Ref, Origin: w.Origin, Host: w.Host, Create: w.Create, Verdict: w.Verdict, State: w.State, Text: w.Text,
-		Containers: orEmpty(w.Containers), Reasons: orEmpty(w.Reasons), Budget: w.Budget, Warnings: w.Warnings, Pods: []Pod{}}
+		Containers: orEmpty(w.Containers), Reasons: orEmpty(w.Reasons), Fields: w.Fields, Budget: w.Budget, Warnings: w.Warnings, Pods: []Pod{}}
 	for _, pod := range w.Pods {
 		view.Pods = append(view.Pods, Pod{Name: pod.Name, Verb: pod.Verb, Turn: pod.Turn, State: pod.State, Text: pod.Text,
 			Reasons: orEmpty(pod.Reasons), Drift: pod.Drift})
@@ -125,6 +128,9 @@ func Summarize(plan planner.Plan) Summary {
 		if w.Create {
 			s.Workloads.Create++
 		}
+		if updates(w) {
+			s.Workloads.Update++
+		}
 		for _, pod := range w.Pods {
 			s.Pods.add(pod.Verb)
 		}
@@ -141,7 +147,7 @@ func Summarize(plan planner.Plan) Summary {
 
 func (c *Counts) add(verdict planner.Verdict) {
 	c.Total++
-	*[...]*int{&c.Keep, &c.Metadata, &c.Resize, &c.Restart, &c.Recreate, &c.Refuse}[verdict]++
+	*[...]*int{&c.Keep, &c.Remove, &c.Metadata, &c.Resize, &c.Restart, &c.Recreate, &c.Refuse}[verdict]++
 }
 
 func (c *ObjectCounts) add(verb planner.ObjectVerb) {
@@ -161,7 +167,7 @@ func (c *ObjectCounts) add(verb planner.ObjectVerb) {
 // Changes says whether the plan would change anything in the cluster.
 func (s Summary) Changes() bool {
 	w, o := s.Workloads, s.Objects
-	return w.Create+w.Metadata+w.Resize+w.Restart+w.Recreate+o.Create+o.Update+o.Wait > 0
+	return w.Create+w.Update+w.Remove+w.Metadata+w.Resize+w.Restart+w.Recreate+o.Create+o.Update+o.Wait > 0
 }
 
 // Troubled says whether the plan leaves something out that a person must mend.

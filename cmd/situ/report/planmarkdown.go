@@ -46,6 +46,9 @@ func (p *page) workloadTable(workloads []planner.WorkloadPlan) {
 		if text := stateText(w); text != "" {
 			why = append(why, escape(string(w.State)+": "+text))
 		}
+		if len(w.Fields) > 0 {
+			why = append(why, escape("updates: "+fewFields(w.Fields)))
+		}
 		if text := driftText(w); text != "" {
 			why = append(why, escape("drift: "+text))
 		}

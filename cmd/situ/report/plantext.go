@@ -70,6 +70,9 @@ func (p *page) workload(w planner.WorkloadPlan) {
 		}
 		p.line("  %-8s %s", label, sentence(reason))
 	}
+	if len(w.Fields) > 0 {
+		p.line("  updates  %s", fewFields(w.Fields))
+	}
 	p.drift(w)
 	for _, group := range groupPods(w) {
 		p.pods(group, w.Reasons)
@@ -93,11 +96,34 @@ func stateText(w planner.WorkloadPlan) string {
 	return w.Text
 }
 
+// updates says whether a workload is written to, though none of its pods changes.
+func updates(w planner.WorkloadPlan) bool {
+	return !w.Create && w.Verdict == planner.Keep && len(w.Steps) > 0
+}
+
 // headline is the verdict in words.
 func headline(w planner.WorkloadPlan) string {
+	removed := 0
+	for _, pod := range w.Pods {
+		if pod.Verb == planner.Remove {
+			removed++
+		}
+	}
+	switch {
+	case removed > 0 && w.Verdict == planner.Remove:
+		return "remove " + count(removed, "pod")
+	case removed > 0:
+		return verdictInWords(w) + "; remove " + count(removed, "pod")
+	}
+	return verdictInWords(w)
+}
+
+func verdictInWords(w planner.WorkloadPlan) string {
 	switch {
 	case w.Create:
 		return "create"
+	case updates(w):
+		return "update"
 	case w.Verdict == planner.Restart && len(w.Containers) > 0:
 		return "restart " + strings.Join(w.Containers, ", ") + " in place"
 	case w.Verdict == planner.Restart:
@@ -220,7 +246,10 @@ func objectDetail(object planner.ObjectPlan) string {
 	if object.Text != "" {
 		return object.Text
 	}
-	fields := object.Fields
+	return fewFields(object.Fields)
+}
+
+func fewFields(fields []string) string {
 	if len(fields) > 5 {
 		return fmt.Sprintf("%s and %d more", strings.Join(fields[:5], ", "), len(fields)-5)
 	}
@@ -248,10 +277,10 @@ func (s Summary) String() string {
 		return fmt.Sprintf("nothing to do: %s and %s are as they should be; %s",
 			count(s.Workloads.Total, "workload"), count(s.Objects.Total, "other object"), differ(s.Drifted))
 	}
-	parts := []string{some(count(s.Workloads.Total, "workload"), s.Workloads.Create, "to create", s.Workloads.Refuse, "refused")}
+	parts := []string{some(count(s.Workloads.Total, "workload"), s.Workloads.Create, "to create", s.Workloads.Update, "to update", s.Workloads.Refuse, "refused")}
 	if s.Pods.Total > 0 {
 		parts = append(parts, some(count(s.Pods.Total, "pod"), s.Pods.Restart, "to restart in place", s.Pods.Resize, "to resize in place",
-			s.Pods.Metadata, "to patch without a restart", s.Pods.Recreate, "to recreate", s.Pods.Refuse, "refused", s.Pods.Keep, "to keep"))
+			s.Pods.Metadata, "to patch without a restart", s.Pods.Recreate, "to recreate", s.Pods.Remove, "to remove", s.Pods.Refuse, "refused", s.Pods.Keep, "to keep"))
 	}
 	if s.Objects.Total > 0 {
 		parts = append(parts, some(count(s.Objects.Total, "other object"), s.Objects.Create, "to create", s.Objects.Update, "to update",
@@ -281,7 +310,7 @@ func some(total string, pairs ...any) string {
 }
 
 func colorOf(verdict planner.Verdict) string {
-	return [...]string{dim, green, green, cyan, yellow, red}[verdict]
+	return [...]string{dim, yellow, green, green, cyan, yellow, red}[verdict]
 }
 
 func stateColor(state planner.State) string {

@@ -57,6 +57,37 @@ func fullPlan() planner.Plan {
 	}
 }
 
+// fewer is a plan of pods that go for good, and of a workload that is only written to.
+func fewer() planner.Plan {
+	goes := planner.Reason{Rule: "replicas", Field: "spec.replicas", From: "4", To: "2", Text: "2 go, and no others take their places"}
+	pods := func(verbs ...planner.Verdict) []planner.PodPlan {
+		var pods []planner.PodPlan
+		for i, verb := range verbs {
+			pod := planner.PodPlan{Name: fmt.Sprintf("web-%d", i), Verb: verb, Turn: 1, State: planner.Progressing}
+			switch verb {
+			case planner.Remove:
+				pod.Reasons = []planner.Reason{goes}
+			case planner.Restart:
+				pod.Reasons = []planner.Reason{image}
+			case planner.Keep:
+				pod.Turn, pod.Done, pod.State = 0, true, planner.Settled
+			}
+			pods = append(pods, pod)
+		}
+		return pods
+	}
+	acting := []planner.Step{{{Name: "apply"}}}
+	origin := planner.Origin{File: "web.yaml", Document: 1}
+	return planner.Plan{State: planner.Progressing, Workloads: []planner.WorkloadPlan{
+		{Ref: deployment("fewer"), Origin: origin, Verdict: planner.Remove, State: planner.Progressing, Text: "updating", Steps: acting, Reasons: []planner.Reason{goes},
+			Pods: pods(planner.Keep, planner.Keep, planner.Remove, planner.Remove)},
+		{Ref: deployment("both"), Origin: origin, Verdict: planner.Restart, Containers: []string{"app"}, State: planner.Progressing, Text: "updating", Steps: acting,
+			Reasons: []planner.Reason{image, goes}, Pods: pods(planner.Restart, planner.Restart, planner.Remove, planner.Remove)},
+		{Ref: deployment("itself"), Origin: origin, State: planner.Progressing, Text: "updating", Steps: acting, Fields: []string{"spec.minReadySeconds", "spec.strategy"},
+			Pods: pods(planner.Keep)},
+	}}
+}
+
 // drift is a plan with pods that others have written on: one of a workload that
 // needs nothing, and two of one that is patched anyway.
 func drift() planner.Plan {
@@ -110,6 +141,7 @@ func TestWhatPeopleSee(t *testing.T) {
 		{"nothing-to-do.txtar", func(p Printer) error {
 			return p.Plan("", planner.Plan{State: planner.Settled, Workloads: fullPlan().Workloads[1:2]})
 		}},
+		{"fewer.txtar", func(p Printer) error { return p.Plan("prod", fewer()) }},
 		{"drift.txtar", func(p Printer) error { return p.Plan("prod", drift()) }},
 		{"history.txtar", func(p Printer) error { return p.History(notes()) }},
 		{"note.txtar", func(p Printer) error { return p.Note(notes()[0]) }},
@@ -209,6 +241,8 @@ func TestTheSummaryKnowsChangesAndTrouble(t *testing.T) {
 		{"empty", planner.Plan{}, false, false},
 		{"keep", planner.Plan{Workloads: []planner.WorkloadPlan{{}}, Objects: []planner.ObjectPlan{{Verb: planner.None}}}, false, false},
 		{"create", planner.Plan{Workloads: []planner.WorkloadPlan{{Create: true}}}, true, false},
+		{"remove", planner.Plan{Workloads: []planner.WorkloadPlan{{Verdict: planner.Remove}}}, true, false},
+		{"steps", planner.Plan{Workloads: []planner.WorkloadPlan{{Steps: []planner.Step{{{}}}}}}, true, false},
 		{"metadata", planner.Plan{Workloads: []planner.WorkloadPlan{{Verdict: planner.Metadata}}}, true, false},
 		{"drift", planner.Plan{Workloads: []planner.WorkloadPlan{{Pods: []planner.PodPlan{{Drift: []planner.Drift{{Field: "f"}}}}}}}, false, false},
 		{"object", planner.Plan{Objects: []planner.ObjectPlan{{Verb: planner.Update}}}, true, false},
