@@ -181,6 +181,9 @@ func renderPlan(t *testing.T, plan Plan) string {
 			}
 			b.WriteString("\n")
 		}
+		for _, warning := range w.Warnings {
+			fmt.Fprintf(&b, "warning: %s\n", warning)
+		}
 		for i, step := range w.Steps {
 			for _, action := range step {
 				renderAction(t, &b, i+1, action)

@@ -108,7 +108,7 @@ func planWorkload(commit Commit, m Manifest, snap Snapshot, coming coming, pulls
 	plan.Host = h.String()
 	claims := r.planClaims(&plan, snap)
 	plan.Steps = steps(append(r.steps(h, snap), claims)...)
-	plan.Warnings = slices.Concat(plan.Warnings, r.misnamed())
+	plan.Warnings = slices.Concat(plan.Warnings, r.misnamed(), r.resizeWarnings())
 	r.report(&plan, wake)
 	r.ownChanges(&plan, h)
 	if plan.State == Settled {

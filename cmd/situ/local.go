@@ -32,11 +32,15 @@ func (o *planOptions) read(cmd *cobra.Command, name string) (planner.Commit, err
 }
 
 // readFolder reads the manifests of a folder on this machine. Hidden files and
-// folders are left out, as in a repository, and links in it are not followed.
+// folders are left out, as in a repository, and links in it are not followed;
+// the folder itself may be reached by one.
 func readFolder(dir string) (planner.Commit, error) {
 	root, err := filepath.EvalSymlinks(dir)
 	if err != nil {
 		return planner.Commit{}, fmt.Errorf("read folder %s: %w", dir, err)
+	}
+	if stat, err := os.Stat(root); err == nil && !stat.IsDir() {
+		return planner.Commit{}, fmt.Errorf("%s is a file; want the folder that it is in", dir)
 	}
 	f := folder{dir: root}
 	if err := filepath.WalkDir(root, f.visit); err != nil {
