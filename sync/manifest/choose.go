@@ -21,7 +21,8 @@ const (
 
 // choose picks the files that hold manifests, in the order of their paths.
 func choose(root string, files []File) ([]File, []planner.Problem) {
-	ignored, problems := readIgnore(root, files)
+	patterns, problems := readIgnore(root, files)
+	ignored := &ignoring{globs: patterns, folders: map[string]bool{}}
 	var chosen []File
 	sources := map[string]bool{} // folders whose files are input for another tool
 	for _, f := range files {
@@ -36,6 +37,10 @@ func choose(root string, files []File) ([]File, []planner.Problem) {
 		if isManifest(f.Path) {
 			chosen = append(chosen, f)
 		}
+	}
+	if ignored.exhausted() {
+		problems = append(problems, planner.Problem{Origin: planner.Origin{File: path.Join(root, ignoreFile)},
+			Text: "its patterns take too long on so many files, and the rest of these is left out: ignore folders instead of files, and use fewer *"})
 	}
 	chosen = slices.DeleteFunc(chosen, func(f File) bool { return under(sources, f.Path) })
 	slices.SortFunc(chosen, func(a, b File) int { return cmp.Compare(a.Path, b.Path) })

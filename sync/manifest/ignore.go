@@ -67,32 +67,79 @@ func malformed(part string) bool {
 	return part == "" || err != nil
 }
 
+// ignoring applies the patterns of a source to its files.
+type ignoring struct {
+	globs   globs
+	folders map[string]bool // those that were judged: whether they are left out
+	effort  int             // spent so far
+}
+
+// maxEffort bounds what all patterns and all files of a source cost together, in
+// comparisons of letters: about a second.
+const maxEffort = 500_000_000
+
+// exhausted: nothing more is matched, and every further file is left out.
+func (g *ignoring) exhausted() bool { return g.effort > maxEffort }
+
 // matches says whether a file is left out. Hidden files and folders always are,
 // and as in Git nothing below an ignored folder comes back.
-func (gs globs) matches(file string) bool {
+func (g *ignoring) matches(file string) bool {
 	parts := strings.Split(file, "/")
-	for i, part := range parts {
-		if strings.HasPrefix(part, ".") || gs.ignore(parts, i+1) {
+	folder := strings.Join(parts[:len(parts)-1], "/")
+	return g.leftOut(folder, parts[:len(parts)-1]) || g.ignore(parts, false)
+}
+
+func (g *ignoring) leftOut(folder string, parts []string) bool {
+	if len(parts) == 0 {
+		return false
+	}
+	out, known := g.folders[folder]
+	if !known {
+		above := parts[:len(parts)-1]
+		out = g.leftOut(strings.Join(above, "/"), above) || g.ignore(parts, true)
+		g.folders[folder] = out
+	}
+	return out
+}
+
+// ignore judges a path by itself: the last line that matches decides.
+func (g *ignoring) ignore(parts []string, folder bool) bool {
+	if strings.HasPrefix(parts[len(parts)-1], ".") {
+		return true
+	}
+	for i := len(g.globs) - 1; i >= 0; i-- {
+		if g.exhausted() {
 			return true
 		}
-	}
-	return false
-}
-
-// ignore judges the first parts of a path, which are a folder unless they are
-// all of it: the last line that matches decides.
-func (gs globs) ignore(file []string, depth int) bool {
-	folder := depth < len(file)
-	for i := len(gs) - 1; i >= 0; i-- {
-		if g := gs[i]; (folder || !g.folder) && matchParts(g.parts, file[:depth]) {
-			return !g.keep
+		if one := &g.globs[i]; (folder || !one.folder) && g.matchParts(one.parts, parts) {
+			return !one.keep
 		}
 	}
 	return false
 }
 
-// matchParts goes back to the last "**" only, so no pattern makes it slow.
-func matchParts(pattern, parts []string) bool {
+// match compares one name. Of a pattern with stars the letters around them tell
+// most names apart; else each star may be tried at each letter of the name.
+func (g *ignoring) match(pattern, name string) bool {
+	g.effort++
+	if first := strings.IndexByte(pattern, '*'); first >= 0 && !strings.ContainsAny(pattern, "?[\\") {
+		last := strings.LastIndexByte(pattern, '*')
+		if !strings.HasPrefix(name, pattern[:first]) || !strings.HasSuffix(name, pattern[last+1:]) {
+			return false
+		}
+	}
+	if strings.ContainsAny(pattern, "*[") {
+		g.effort += len(pattern) * len(name)
+	}
+	ok, _ := path.Match(pattern, name) // malformed ones are left out before
+	return ok
+}
+
+// matchParts goes back to the last "**" only.
+func (g *ignoring) matchParts(pattern, parts []string) bool {
+	if len(pattern) == 2 && pattern[0] == "**" && pattern[1] != "**" {
+		return g.match(pattern[1], parts[len(parts)-1])
+	}
 	star, mark := -1, 0
 	p, i := 0, 0
 	for i < len(parts) {
@@ -102,7 +149,7 @@ func matchParts(pattern, parts []string) bool {
 			continue
 		}
 		if p < len(pattern) {
-			if ok, _ := path.Match(pattern[p], parts[i]); ok {
+			if g.match(pattern[p], parts[i]) {
 				p++
 				i++
 				continue
