@@ -143,7 +143,7 @@ func (w *workloadStory) note(plan planner.WorkloadPlan) NoteWorkload {
 		note.Reasons = append(note.Reasons, NoteReason{Rule: reason.Rule, Field: reason.Field, Text: reason.Text})
 	}
 	for _, pod := range plan.Pods {
-		if pod.State == planner.Failed {
+		if broken(pod) {
 			note.Failed = append(note.Failed, NotePod{Name: pod.Name, Text: bounded(pod.Text)})
 		}
 	}
@@ -156,6 +156,11 @@ func (w *workloadStory) word() string {
 		return string(planner.Create)
 	}
 	return w.verdict.String()
+}
+
+// broken: the pod itself has failed. One that must not be changed is as it was.
+func broken(pod planner.PodPlan) bool {
+	return pod.State == planner.Failed && pod.Verb != planner.Refuse
 }
 
 // count sorts the pods of the last plan, and those that are gone, by what was
@@ -172,7 +177,7 @@ func (w *workloadStory) count(plan planner.WorkloadPlan) NotePods {
 		here[pod.UID] = true
 		verb, touched := w.pods[pod.UID]
 		switch {
-		case pod.State == planner.Failed:
+		case broken(pod):
 			pods.Failed++
 		case !w.first[pod.UID]:
 			fresh++

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -119,7 +120,7 @@ func addDecision(cmd *cobra.Command, why *report.Why, owners []planner.Ref, sour
 		return err
 	}
 	for _, note := range notes {
-		if why.Commit != "" && note.Commit != why.Commit {
+		if !mayHaveMade(note, why) {
 			continue
 		}
 		if found, ok := workloadIn(note, owners); ok {
@@ -134,10 +135,22 @@ func addDecision(cmd *cobra.Command, why *report.Why, owners []planner.Ref, sour
 	return nil
 }
 
+// mayHaveMade: the pod remembers the commit or, where it remembers none, the
+// commit was there before the pod. Pods tell whole seconds, rounded down.
+func mayHaveMade(note applier.Note, why *report.Why) bool {
+	if why.Commit != "" {
+		return note.Commit == why.Commit
+	}
+	return !note.Started.Truncate(time.Second).After(why.Made)
+}
+
+// changesNoPod are verdicts that leave a workload's pods as they were made.
+var changesNoPod = []string{planner.Keep.String(), planner.Remove.String(), planner.Refuse.String()}
+
 // workloadIn finds the pod's workload in a note, if the commit changed it.
 func workloadIn(note applier.Note, owners []planner.Ref) (applier.NoteWorkload, bool) {
 	for _, workload := range note.Workloads {
-		if slices.Contains(owners, workload.Ref()) && workload.Verdict != planner.Keep.String() {
+		if slices.Contains(owners, workload.Ref()) && !slices.Contains(changesNoPod, workload.Verdict) {
 			return workload, true
 		}
 	}
