@@ -4,6 +4,7 @@
 package report
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -38,10 +39,15 @@ type Printer struct {
 
 // json writes a value as indented JSON.
 func (p Printer) json(value any) error {
-	encoder := json.NewEncoder(p.Out)
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
 	encoder.SetIndent("", "  ")
 	encoder.SetEscapeHTML(false)
-	return encoder.Encode(value)
+	if err := encoder.Encode(value); err != nil {
+		return err
+	}
+	_, err := io.WriteString(p.Out, printableJSON(text.String()))
+	return err
 }
 
 // page gathers lines, so that a result is written at once.

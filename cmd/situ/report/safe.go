@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"strings"
 	"unicode"
+	"unicode/utf16"
 	"unicode/utf8"
 )
 
@@ -32,6 +33,23 @@ func Printable(text string) string {
 			b.WriteRune(c)
 		}
 		rest = rest[size:]
+	}
+	return b.String()
+}
+
+// printableJSON is the same JSON, in which what Printable spells out is spelt out
+// as JSON does. Of the characters that JSON itself allows, only those above ASCII
+// are left to do.
+func printableJSON(text string) string {
+	var b strings.Builder
+	for _, c := range text {
+		if c < 0x80 || !unsafe(c) {
+			b.WriteRune(c)
+			continue
+		}
+		for _, half := range utf16.Encode([]rune{c}) {
+			fmt.Fprintf(&b, `\u%04x`, half)
+		}
 	}
 	return b.String()
 }

@@ -11,7 +11,7 @@ import (
 )
 
 // hostile is what somebody who may push could put into a name or a message.
-const hostile = "a\x1b[2J\x1b]0;owned\x07b\rc\nd\u202ee\u009b31mf\xffg"
+const hostile = "a\x1b[2J\x1b]0;owned\x07b\rc\nd\u202ee\u009b31m\U000e0041f\xffg"
 
 func TestHostileTextCannotSteerATerminal(t *testing.T) {
 	ref := planner.Ref{APIVersion: "v1", Kind: "Pod", Name: hostile, Namespace: hostile}
@@ -27,7 +27,7 @@ func TestHostileTextCannotSteerATerminal(t *testing.T) {
 		Objects:   []applier.NoteObject{{NoteRef: applier.NoteRef(ref), Verb: planner.ObjectVerb(hostile)}},
 	}
 	painted := regexp.MustCompile(`\x1b\[[0-6]{1,2}m`)
-	for _, format := range []Format{Text, Markdown} {
+	for _, format := range []Format{Text, Markdown, JSON} {
 		for _, color := range []bool{false, true} {
 			var out bytes.Buffer
 			p := Printer{Out: &out, Format: format, Color: color && format == Text}
