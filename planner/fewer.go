@@ -90,7 +90,8 @@ func (r *rollout) tellFewer(plan *WorkloadPlan, n int, first func(n int) []*podC
 	for i := range plan.Pods {
 		pod := &plan.Pods[i]
 		if goes[pod.UID] {
-			pod.Verb, pod.Turn, pod.State, pod.Reasons = Remove, 1, Progressing, []Reason{reason}
+			asked := slices.DeleteFunc(slices.Clone(pod.Reasons), func(r Reason) bool { return r.Rule != "specified-delete" })
+			pod.Verb, pod.Turn, pod.State, pod.Reasons = Remove, 1, Progressing, append(asked, reason)
 		}
 		plan.Verdict = max(plan.Verdict, pod.Verb)
 		for _, told := range pod.Reasons {
