@@ -86,8 +86,9 @@ func (s *Snapshot) assumeLive(m Manifest) {
 		return
 	}
 	object.Object["status"] = map[string]any{"desiredNumberScheduled": int64(count)}
+	first := numberAt(object.Object, 0, "spec", "ordinals", "start")
 	for i := range count {
-		name := fmt.Sprintf("%s-%d", m.Name, i)
+		name := fmt.Sprintf("%s-%d", m.Name, first+i)
 		s.Pods[owner] = append(s.Pods[owner], assumedPod(template, m, name, owner, label))
 	}
 }

@@ -55,43 +55,56 @@ func (s *replicaSet) surplus(r *rollout) int {
 
 // tellReplicas is for workloads whose controller is told the number at once.
 func (r *rollout) tellReplicas(plan *WorkloadPlan) {
-	if r.foreignReplicas() || at(r.live.Object.Object, "spec", "replicas") == nil {
+	if at(r.live.Object.Object, "spec", "replicas") == nil {
 		return
 	}
-	live, wanted := numberAt(r.live.Object.Object, 1, "spec", "replicas"), numberAt(r.proof.Object.Object, 1, "spec", "replicas")
-	switch {
-	case live < wanted:
+	live := numberAt(r.live.Object.Object, 1, "spec", "replicas")
+	wanted := numberAt(r.proof.Object.Object, 1, "spec", "replicas")
+	if r.foreignReplicas() {
+		wanted = live
+	}
+	if r.manifest.Kind == "StatefulSet" {
+		r.tellOrdinals(plan, wanted)
+	} else {
+		r.tellFewer(plan, min(live-wanted, len(r.cases)-wanted), r.chosenFirst)
+	}
+	if live < wanted {
 		plan.Reasons = append(plan.Reasons, Reason{Rule: "replicas", Field: "spec.replicas", From: strconv.Itoa(live), To: strconv.Itoa(wanted),
 			Text: fmt.Sprintf("%d more are made", wanted-live)})
-	case live > wanted && r.manifest.Kind == "StatefulSet":
-		r.tellFewer(plan, min(live-wanted, len(r.cases)-wanted), r.lastOrdinals)
-	case live > wanted:
-		r.tellFewer(plan, min(live-wanted, len(r.cases)-wanted), r.chosenFirst)
 	}
 }
 
 // tellFewer marks the pods that go. What else a commit means for them does not matter.
 func (r *rollout) tellFewer(plan *WorkloadPlan, n int, first func(n int) []*podCase) {
+	r.tellGoing(plan, n, first, Reason{Rule: "replicas", Field: "spec.replicas", From: strconv.Itoa(len(r.cases)), To: strconv.Itoa(len(r.cases) - n),
+		Text: fmt.Sprintf("%d go, and no others take their places", n)})
+}
+
+func (r *rollout) tellGoing(plan *WorkloadPlan, n int, first func(n int) []*podCase, reason Reason) {
 	if n <= 0 {
 		return
 	}
-	reason := Reason{Rule: "replicas", Field: "spec.replicas", From: strconv.Itoa(len(r.cases)), To: strconv.Itoa(len(r.cases) - n),
-		Text: fmt.Sprintf("%d go, and no others take their places", n)}
 	goes := map[types.UID]bool{}
 	for i := range r.cases {
 		if c := &r.cases[i]; c.departs && len(goes) < n {
 			goes[c.pod.UID] = true
 		}
 	}
-	for _, c := range first(n - len(goes)) {
-		goes[c.pod.UID] = true
+	for _, c := range first(len(r.cases)) {
+		if len(goes) < n {
+			goes[c.pod.UID] = true
+		}
+	}
+	turn := 1
+	if r.blocked() && !r.begun() {
+		turn = 2 // the images come first
 	}
 	plan.Verdict, plan.Reasons, plan.Containers = Keep, nil, nil
 	for i := range plan.Pods {
 		pod := &plan.Pods[i]
 		if goes[pod.UID] {
 			asked := slices.DeleteFunc(slices.Clone(pod.Reasons), func(r Reason) bool { return r.Rule != "specified-delete" })
-			pod.Verb, pod.Turn, pod.State, pod.Reasons = Remove, 1, Progressing, append(asked, reason)
+			pod.Verb, pod.Turn, pod.State, pod.Reasons = Remove, turn, Progressing, append(asked, reason)
 		}
 		plan.Verdict = max(plan.Verdict, pod.Verb)
 		for _, told := range pod.Reasons {
@@ -109,37 +122,85 @@ func (r *rollout) tellFewer(plan *WorkloadPlan, n int, first func(n int) []*podC
 	slices.SortStableFunc(plan.Reasons, func(a, b Reason) int { return intOf(a.Rule == reason.Rule) - intOf(b.Rule == reason.Rule) })
 }
 
-// lastOrdinals: a StatefulSet's controller deletes the highest ones.
-func (r *rollout) lastOrdinals(n int) []*podCase {
-	return r.firstOf(n, func(a, b *podCase) int { return ordinalOf(b.pod.Name) - ordinalOf(a.pod.Name) })
+// tellOrdinals: a StatefulSet's controller deletes the pods whose ordinals are not
+// wanted, and makes those that are.
+func (r *rollout) tellOrdinals(plan *WorkloadPlan, replicas int) {
+	live, wanted := r.live.Object.Object, r.proof.Object.Object
+	keep := ordinalsOf(wanted, replicas)
+	var going []*podCase
+	for i := range r.cases {
+		if c := &r.cases[i]; !keep[ordinalOf(c.pod.Name)] {
+			going = append(going, c)
+		}
+	}
+	all := func(int) []*podCase { return going }
+	from, to := numberAt(live, 0, "spec", "ordinals", "start"), numberAt(wanted, 0, "spec", "ordinals", "start")
+	if from == to && len(r.cases)-len(going) <= replicas && len(r.cases) > replicas {
+		r.tellFewer(plan, len(going), all)
+		return
+	}
+	reason := Reason{Rule: "replicas", Field: "spec.ordinals.start", Text: fmt.Sprintf("%d go, whose ordinals are not wanted any more", len(going))}
+	if from != to {
+		reason.From, reason.To = strconv.Itoa(from), strconv.Itoa(to)
+	}
+	r.tellGoing(plan, len(going), all, reason)
 }
+
+// ordinalsOf are the ordinals that a StatefulSet has, of either kind: OpenKruise's
+// leaves out those that are reserved, and has as many pods all the same.
+func ordinalsOf(object map[string]any, replicas int) map[int]bool {
+	reserved := map[int]bool{}
+	items, _ := at(object, "spec", "reserveOrdinals").([]any)
+	for _, item := range items {
+		low, high, isRange := strings.Cut(fmt.Sprint(item), "-")
+		from, err := strconv.Atoi(low)
+		to := from
+		if isRange {
+			to, _ = strconv.Atoi(high)
+		}
+		for n := from; err == nil && n <= min(to, from+maxReserved); n++ {
+			reserved[n] = true
+		}
+	}
+	wanted := map[int]bool{}
+	for n := numberAt(object, 0, "spec", "ordinals", "start"); len(wanted) < replicas; n++ {
+		if !reserved[n] {
+			wanted[n] = true
+		}
+	}
+	return wanted
+}
+
+// maxReserved bounds what one range can cost.
+const maxReserved = 100_000
 
 // chosenFirst orders pods as a ReplicaSet's controller does when it has too many
 // (ActivePodsWithRanks in pkg/controller/controller_utils.go, Kubernetes 1.37), as
-// far as that is settled by what they are now.
+// far as that is settled by what they are now. OpenKruise's CloneSet does the same
+// with those that nobody has named.
 func (r *rollout) chosenFirst(n int) []*podCase {
 	onNode := map[string]int{}
+	some := make([]*podCase, 0, len(r.cases))
 	for i := range r.cases {
 		onNode[r.cases[i].pod.Spec.NodeName]++
+		some = append(some, &r.cases[i])
 	}
-	return r.firstOf(n, func(a, b *podCase) int {
+	slices.SortStableFunc(some, func(a, b *podCase) int {
 		return cmp.Or(
+			intOf(r.named(b))-intOf(r.named(a)),
 			slices.Compare(class(a), class(b)),
 			deletionCost(a.pod)-deletionCost(b.pod),
 			onNode[b.pod.Spec.NodeName]-onNode[a.pod.Spec.NodeName],
-			r.ageClass(a)-r.ageClass(b),
-			strings.Compare(string(a.pod.UID), string(b.pod.UID)),
+			r.younger(a.pod, b.pod),
 		)
 	})
+	return some[:min(n, len(some))]
 }
 
-func (r *rollout) firstOf(n int, order func(a, b *podCase) int) []*podCase {
-	var some []*podCase
-	for i := range r.cases {
-		some = append(some, &r.cases[i])
-	}
-	slices.SortStableFunc(some, order)
-	return some[:max(0, min(n, len(some)))]
+// named: a followed CloneSet was told to delete this very pod.
+func (r *rollout) named(c *podCase) bool {
+	names, _ := at(r.proof.Object.Object, "spec", "scaleStrategy", "podsToDelete").([]any)
+	return IsFollowed(r.manifest.Ref) && (c.pod.Labels[LabelDelete] == "true" || slices.Contains(names, any(c.pod.Name)))
 }
 
 func deletionCost(pod *corev1.Pod) int {
@@ -147,15 +208,40 @@ func deletionCost(pod *corev1.Pod) int {
 	return int(cost)
 }
 
-// ageClass is the logarithm of how long a pod is ready: pods of one class are as
-// old as each other (KEP-2185).
-func (r *rollout) ageClass(c *podCase) int {
-	since, ready := readySince(c.pod)
-	if !ready {
-		since = c.pod.CreationTimestamp.Time
+// younger is negative if a goes before b: ready for a shorter time, or restarted
+// more often, or made later. Times count by their logarithm (KEP-2185); pods that
+// are alike by it are told apart by their UIDs.
+func (r *rollout) younger(a, b *corev1.Pod) int {
+	byUID := strings.Compare(string(a.UID), string(b.UID))
+	sinceA, readyA := readySince(a)
+	if sinceB, readyB := readySince(b); readyA && readyB && !sinceA.Equal(sinceB) {
+		return cmp.Or(r.octave(sinceA)-r.octave(sinceB), byUID)
 	}
+	if more := mostRestarts(b) - mostRestarts(a); more != 0 {
+		return more
+	}
+	if madeA, madeB := a.CreationTimestamp.Time, b.CreationTimestamp.Time; !madeA.Equal(madeB) {
+		return cmp.Or(r.octave(madeA)-r.octave(madeB), byUID)
+	}
+	return 0
+}
+
+func (r *rollout) octave(since time.Time) int {
 	if age := r.now.Sub(since); age > 0 {
-		return int(math.Log2(float64(age / time.Nanosecond)))
+		return int(math.Log2(float64(age)))
 	}
 	return -1
+}
+
+// mostRestarts counts regular containers; native sidecars decide between equals.
+func mostRestarts(pod *corev1.Pod) int {
+	most := func(list []corev1.ContainerStatus) int {
+		n := 0
+		for i := range list {
+			n = max(n, int(list[i].RestartCount))
+		}
+		return n
+	}
+	const beyond = 1 << 20
+	return most(pod.Status.ContainerStatuses)*beyond + min(most(pod.Status.InitContainerStatuses), beyond-1)
 }

@@ -142,6 +142,7 @@ func TestTheControllersChoiceIsForeseen(t *testing.T) {
 	}{
 		{"not ready", makeUnready},
 		{"of the lowest cost", func(pod *corev1.Pod) { metav1.SetMetaDataAnnotation(&pod.ObjectMeta, corev1.PodDeletionCost, "-7") }},
+		{"restarted more often", func(pod *corev1.Pod) { pod.Status.ContainerStatuses[0].RestartCount = 9 }},
 		{"not scheduled", func(pod *corev1.Pod) { makeUnready(pod); pod.Spec.NodeName = "" }},
 		{"on a node with another one", func(pod *corev1.Pod) { pod.Spec.NodeName = "node-of-two" }},
 	} {
@@ -151,7 +152,10 @@ func TestTheControllersChoiceIsForeseen(t *testing.T) {
 			name := s.members()[chosen]
 			for i, other := range s.members() {
 				pod := s.pods[other].DeepCopy()
-				pod.Spec.NodeName = fmt.Sprintf("node-%d", i)
+				pod.Spec.NodeName, pod.CreationTimestamp = fmt.Sprintf("node-%d", i), metav1.NewTime(s.now)
+				for i := range pod.Status.Conditions {
+					pod.Status.Conditions[i].LastTransitionTime = metav1.NewTime(s.now)
+				}
 				if other == name {
 					tt.mark(pod)
 				}
@@ -172,6 +176,97 @@ func TestTheControllersChoiceIsForeseen(t *testing.T) {
 			if !reflect.DeepEqual(got, want) {
 				t.Errorf("%v goes, want the one that is %s, %v", got, tt.name, want)
 			}
+		}
+	}
+}
+
+// A StatefulSet's pods go by their ordinals, of which others may be wanted.
+func TestPodsWhoseOrdinalsAreNotWantedGo(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		edits []edit
+		want  []string
+	}{
+		{"fewer", []edit{replicas(2)}, []string{"web-2", "web-3"}},
+		{"fewer, and others", []edit{replicas(2), set1(int64(2), "spec", "ordinals", "start")}, []string{"web-0", "web-1"}},
+		{"as many, and others", []edit{set1(int64(2), "spec", "ordinals", "start")}, []string{"web-0", "web-1"}},
+		{"more", []edit{replicas(6)}, nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := newStory(t, workload(t, "StatefulSet"), replicas(4))
+			s.settle(Settled)
+			s.change(tt.edits...)
+			s.catchUpAll("situ")
+			s.decide()
+			if got := removals(s.plan.Workloads[0]); !slices.Equal(got, tt.want) {
+				t.Errorf("%v go, want %v", got, tt.want)
+			}
+		})
+	}
+}
+
+// What OpenKruise was told to delete goes first, and reserved ordinals are none.
+func TestPodsThatOpenKruiseIsToldToDeleteGoFirst(t *testing.T) {
+	set := kruiseSet("app:v1", nil)
+	numbered := kruiseManifest("StatefulSet", map[string]any{"replicas": int64(4), "template": kruiseTemplate("app:v1")})
+	for _, tt := range []struct {
+		name    string
+		from    Manifest
+		edits   []edit
+		labeled int
+		want    []string
+	}{
+		{"named in Git", set, []edit{replicas(3), set1([]any{"harbor-2"}, "spec", "scaleStrategy", "podsToDelete")}, -1, []string{"harbor-2"}},
+		{"labelled", set, []edit{replicas(3)}, 1, []string{"harbor-1"}},
+		{"the last ordinal", numbered, []edit{replicas(3)}, -1, []string{"harbor-3"}},
+		{"a reserved one", numbered, []edit{replicas(3), set1([]any{int64(1)}, "spec", "reserveOrdinals")}, -1, []string{"harbor-1"}},
+		{"a reserved range", numbered, []edit{set1([]any{"0-1"}, "spec", "reserveOrdinals")}, -1, []string{"harbor-0", "harbor-1"}},
+		{"a spoilt range", numbered, []edit{replicas(3), set1([]any{"x-", "2-1", "-"}, "spec", "reserveOrdinals")}, -1, []string{"harbor-3"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			to := edited(tt.from, tt.edits...)
+			snap := kruised(tt.from, to, 4)
+			if tt.labeled >= 0 {
+				snap.Pods["set"][tt.labeled].Labels[LabelDelete] = "true"
+			}
+			if got := removals(Decide(Commit{ID: "c", Manifests: []Manifest{to}}, snap).Workloads[0]); !slices.Equal(got, tt.want) {
+				t.Errorf("%v go, want %v", got, tt.want)
+			}
+		})
+	}
+}
+
+// Two go, and only one of them was asked for.
+func TestAPodThatIsAskedForGoesWithAnother(t *testing.T) {
+	for chosen := range 4 {
+		s := newStory(t, hosting(t, func(*Settings) {}), replicas(4))
+		s.settle(Settled)
+		s.now = s.now.Add(time.Hour)
+		name := s.members()[chosen]
+		s.asking(deleting(name), replicas(2))
+		for len(s.members()) == 4 {
+			s.catchUpAll("situ")
+			s.round()
+			if got := removals(s.plan.Workloads[0]); len(got) != 2 || !slices.Contains(got, name) {
+				t.Fatalf("%v go, want two with %s", got, name)
+			}
+			s.tick()
+		}
+	}
+}
+
+// None is wanted: an image that no node can pull keeps nothing running.
+func TestNoPodsAreWantedOfAnImageThatIsMissing(t *testing.T) {
+	for name, m := range map[string]Manifest{
+		"Deployment": workload(t, "Deployment"), "StatefulSet": workload(t, "StatefulSet"), "CloneSet": hosting(t, func(*Settings) {}),
+		"CloneSet with a partition": hosting(t, func(s *Settings) { s.Partition = &Amount{Value: 3} }),
+	} {
+		s := newStory(t, m, replicas(4))
+		s.settle(Settled)
+		s.change(replicas(0), image(0, "app:missing"))
+		s.settle(Settled)
+		if left := s.members(); len(left) > 0 {
+			t.Errorf("%s: pods %v are left", name, left)
 		}
 	}
 }

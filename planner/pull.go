@@ -237,9 +237,13 @@ func (r *rollout) firstPull() string {
 // begun: the host has the wanted template already.
 func (r *rollout) begun() bool { return same(templateOf(r.live.Object.Object), r.want) }
 
-// blocked: every pod whose turn is now waits for an image.
+// blocked: every pod whose turn is now waits for an image. Where none is wanted,
+// nobody needs it.
 func (r *rollout) blocked() bool {
 	waiting := false
+	if !r.foreignReplicas() && numberAt(r.proof.Object.Object, 1, "spec", "replicas") == 0 {
+		return false
+	}
 	for i := range r.cases {
 		c := &r.cases[i]
 		if c.turn == 1 && c.pulling == "" {

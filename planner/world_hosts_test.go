@@ -163,7 +163,7 @@ func (w *world) scalePaused(d *unstructured.Unstructured, sets []*unstructured.U
 }
 
 func (w *world) scaleSet(rs *unstructured.Unstructured, n int) {
-	w.update(rs, func(o map[string]any) { mapAt(o, "spec")["replicas"] = int64(n) })
+	w.update(rs, func(o map[string]any) { mapAt(o, "spec")["replicas"] = int64(max(0, n)) })
 }
 
 // roll is rolloutRolling: the new set grows within maxSurge, old ones shrink
