@@ -12,6 +12,25 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
+// MaxAssumed is how many pods Assume is good for.
+const MaxAssumed = 50_000
+
+// TooMany names the first workload whose pods, with those of the ones before it,
+// are more than Assume is good for.
+func TooMany(from []Manifest) (m Manifest, replicas int, found bool) {
+	total := 0
+	for _, m := range from {
+		if !IsWorkload(m.Ref) {
+			continue
+		}
+		n := numberAt(m.Object, 1, "spec", "replicas")
+		if total += min(n, MaxAssumed+1); total > MaxAssumed {
+			return m, n, true
+		}
+	}
+	return Manifest{}, 0, false
+}
+
 // Assume is a snapshot without a cluster: everything in from exists, all its
 // pods run, are ready and were made from it, and the server would store to as it
 // is. So two revisions of a repository can be compared before anything is merged.

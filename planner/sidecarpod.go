@@ -95,7 +95,7 @@ func (s *sidecarSet) progress(c *podCase, now time.Time, deadline time.Duration)
 		if status == nil || container.plainInit {
 			continue
 		}
-		if w := status.State.Waiting; w != nil && slices.Contains(brokenReasons, w.Reason) && !stoppedByUpdate(status, c.mark) {
+		if w := status.State.Waiting; w != nil && slices.Contains(brokenReasons, w.Reason) && !stoppedByUpdate(status, c.mark) && !ofImageBefore(c.pod, status, []Mark{c.mark}) {
 			return progress{broken: true, text: clip(fmt.Sprintf("container %s: %s: %s", container.name, w.Reason, w.Message))}
 		}
 		if _, restarted := c.mark.Restart[container.name]; restarted && !status.Ready {

@@ -79,10 +79,13 @@ func matches(selector *metav1.LabelSelector, of labels.Set) bool {
 }
 
 // sidecarMarks are the updates in place that SidecarSets have left on a pod.
-func sidecarMarks(pod *corev1.Pod) []Mark {
+func sidecarMarks(pod *corev1.Pod) []Mark { return sidecarMarksBut(pod, "") }
+
+// sidecarMarksBut leaves out those of one set.
+func sidecarMarksBut(pod *corev1.Pod, set string) []Mark {
 	var keys []string
 	for key := range pod.Annotations {
-		if strings.HasPrefix(key, AnnotationSidecarSet) {
+		if strings.HasPrefix(key, AnnotationSidecarSet) && (set == "" || key != AnnotationSidecarSet+set) {
 			keys = append(keys, key)
 		}
 	}

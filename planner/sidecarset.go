@@ -81,7 +81,7 @@ func planSidecars(commit Commit, m Manifest, snap Snapshot, pulls *pulls, plan *
 	if exists {
 		r.assessSidecars(s)
 		r.schedule(s, newDisruptions(allBudgets(snap.Disruptions), r.cases))
-		r.yield(plan.Workloads)
+		r.yield(s, plan.Workloads)
 		w.Steps = r.sidecarSteps(s, snap)
 	} else {
 		r.waits = "its policy comes first"

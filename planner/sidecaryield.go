@@ -2,6 +2,7 @@ package planner
 
 import (
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -38,13 +39,13 @@ func elsewhereIn(plans []WorkloadPlan, own map[types.UID]bool) map[types.UID]els
 
 // yield leaves pods to their workload where it is at work. A pod that is not
 // available has nothing to lose, unless it is touched itself.
-func (r *rollout) yield(plans []WorkloadPlan) {
+func (r *rollout) yield(s *sidecarSet, plans []WorkloadPlan) {
 	own := map[types.UID]bool{}
 	for i := range r.cases {
 		c := &r.cases[i]
 		own[c.pod.UID] = !c.progress.available && c.mark.Version > 0
 	}
-	others, restarting := elsewhereIn(plans, own), r.restartingElsewhere()
+	others, restarting := elsewhereIn(plans, own), r.restartingElsewhere(s)
 	for i := range r.cases {
 		c := &r.cases[i]
 		at, busy := others[c.pod.UID]
@@ -58,17 +59,32 @@ func (r *rollout) yield(plans []WorkloadPlan) {
 	}
 }
 
-// restartingElsewhere names a pod of each controller that has been patched for
-// another source's sake, and has not restarted yet.
-func (r *rollout) restartingElsewhere() map[types.UID]string {
+// restartingElsewhere names a pod of each controller that somebody else has
+// patched, and that has not restarted yet or is not ready since: its workload, which
+// may be of another source, or another set, whose plan may come after this one.
+func (r *rollout) restartingElsewhere(s *sidecarSet) map[types.UID]string {
 	found := map[types.UID]string{}
 	for i := range r.cases {
-		pod := r.cases[i].pod
-		if owner := controllerOf(pod); owner != "" && unproven(pod, markOf(pod), r.now) != "" {
-			found[owner] = pod.Name
+		c := &r.cases[i]
+		if owner := controllerOf(c.pod); owner != "" && r.awayForOthers(s, c) {
+			found[owner] = c.pod.Name
 		}
 	}
 	return found
+}
+
+func (r *rollout) awayForOthers(s *sidecarSet, c *podCase) bool {
+	var last time.Time
+	for _, mark := range append(sidecarMarksBut(c.pod, s.Set), markOf(c.pod)) {
+		if unproven(c.pod, mark, r.now) != "" {
+			return true
+		}
+		if len(mark.Restart) > 0 {
+			last = latest(last, mark.At)
+		}
+	}
+	_, ready := readySince(c.pod)
+	return !ready && last.After(c.mark.At) && !progressOf(c.pod, markOf(c.pod), r.now, 0, r.settings.Deadline).broken
 }
 
 func controllerOf(pod *corev1.Pod) types.UID {

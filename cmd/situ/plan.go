@@ -161,5 +161,8 @@ func (o *planOptions) planOffline(cmd *cobra.Command) (planner.Plan, error) {
 		to.Problems = append(to.Problems, kruise.Unsupported(m)...)
 	}
 	from.Manifests, to.Manifests = kruise.HostAll(from.Manifests), kruise.HostAll(to.Manifests)
+	if m, n, many := planner.TooMany(from.Manifests); many {
+		return planner.Plan{}, fmt.Errorf("--from: %s: replicas is %d; without a cluster a plan is for at most %d pods in all", m.Origin, n, planner.MaxAssumed)
+	}
 	return planner.Decide(to, planner.Assume(from.Manifests, to.Manifests)), nil
 }
