@@ -72,6 +72,19 @@ func TestTheNoteCountsPodsByWhatWasDoneToThem(t *testing.T) {
 			{pod("a", planner.Restart, 1, false), pod("b", planner.Restart, 2, false)},
 			{pod("a", planner.Keep, 0, true), pod("b", planner.Restart, 1, false)},
 		}, NotePods{Total: 2, InPlace: 1, Kept: 1}},
+		{"fewer are wanted", planner.Remove, [][]planner.PodPlan{
+			{pod("a", planner.Remove, 1, false), pod("b", planner.Keep, 0, true)}, {pod("b", planner.Keep, 0, true)},
+		}, NotePods{Total: 1, Removed: 1, Kept: 1}},
+		{"fewer are wanted, and another pod is lost", planner.Remove, [][]planner.PodPlan{
+			{pod("a", planner.Remove, 1, false), pod("b", planner.Keep, 0, true), pod("c", planner.Keep, 0, true)},
+			{pod("b", planner.Keep, 0, true), pod("x", planner.Keep, 0, true)},
+		}, NotePods{Total: 2, Removed: 1, Created: 1, Kept: 1}},
+		{"fewer are wanted, and those are made anew", planner.Recreate, [][]planner.PodPlan{
+			{pod("a", planner.Remove, 1, false), pod("b", planner.Recreate, 2, false), pod("c", planner.Recreate, 3, false), pod("d", planner.Remove, 1, false)},
+			{pod("a", planner.Recreate, 1, false), pod("d", planner.Recreate, 1, false)},
+			{pod("d", planner.Recreate, 1, false), pod("x", planner.Keep, 0, true)},
+			{pod("x", planner.Keep, 0, true), pod("y", planner.Keep, 0, true)},
+		}, NotePods{Total: 2, Recreated: 2, Removed: 2}},
 		{"nothing to do", planner.Keep, [][]planner.PodPlan{{pod("a", planner.Keep, 0, true)}}, NotePods{Total: 1, Kept: 1}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

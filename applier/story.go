@@ -158,6 +158,17 @@ func (w *workloadStory) word() string {
 	return w.verdict.String()
 }
 
+// left counts the pods of the first round that are still here.
+func (w *workloadStory) left(here map[types.UID]bool) int {
+	n := 0
+	for uid := range w.first {
+		if here[uid] {
+			n++
+		}
+	}
+	return n
+}
+
 // broken: the pod itself has failed. One that must not be changed is as it was.
 func broken(pod planner.PodPlan) bool {
 	return pod.State == planner.Failed && pod.Verb != planner.Refuse
@@ -196,13 +207,10 @@ func (w *workloadStory) count(plan planner.WorkloadPlan) NotePods {
 			pods.Recreated++
 		}
 	}
-	gone := 0
-	for uid := range w.first {
-		if !here[uid] && w.pods[uid] != planner.Recreate {
-			gone++
-		}
-	}
-	pods.Removed = min(gone, w.fewer)
+	gone := max(0, len(w.first)-w.left(here)-pods.Recreated)
+	unreplaced := min(w.fewer, max(0, pods.Recreated-(pods.Total-w.left(here)))) // one that was to be made anew went instead of another
+	pods.Recreated -= unreplaced
+	pods.Removed = min(gone+unreplaced, w.fewer)
 	pods.Created = max(0, fresh-pods.Recreated)
 	return pods
 }
