@@ -80,6 +80,16 @@ func (r *rollout) tellFewer(plan *WorkloadPlan, n int, first func(n int) []*podC
 		Text: fmt.Sprintf("%d go, and no others take their places", n)})
 }
 
+// tellTooMany is for pods that are handed over: those too many go after that.
+func (r *rollout) tellTooMany(plan *WorkloadPlan, wanted int) {
+	r.tellFewer(plan, len(r.cases)-wanted, r.chosenFirst)
+	for i := range plan.Pods {
+		if pod := &plan.Pods[i]; pod.Verb == Remove {
+			pod.Turn = 2
+		}
+	}
+}
+
 func (r *rollout) tellGoing(plan *WorkloadPlan, n int, first func(n int) []*podCase, reason Reason) {
 	if n <= 0 {
 		return

@@ -281,3 +281,12 @@ func TestFewerPodsAreToldWithoutACluster(t *testing.T) {
 		}
 	}
 }
+
+func turnOf(w WorkloadPlan, name string) int {
+	for _, pod := range w.Pods {
+		if pod.Name == name {
+			return pod.Turn
+		}
+	}
+	return -1
+}

@@ -64,6 +64,7 @@ func (h *handback) plan(plan *WorkloadPlan, snap Snapshot, wake *time.Time) {
 	if plan.Verdict == Refuse {
 		return
 	}
+	predicted.tellTooMany(plan, numberAt(object.Object, 1, "spec", "replicas"))
 	plan.State, plan.Text = Progressing, handing
 	plan.Steps = steps(append([]Step{h.label()}, create...)...)
 	told := fmt.Sprintf("%d running pods are handed over to %s; none of them restarts for that", h.pods, plan.Host)

@@ -89,6 +89,9 @@ func TestAHandBackIsToldBeforeItIsDone(t *testing.T) {
 			t.Errorf("the plan warns %q; want %q in it", told, want)
 		}
 	}
+	if gone := removals(w); len(gone) != 1 || turnOf(w, gone[0]) != 2 {
+		t.Errorf("%v go for good, want one, after the hand-over", gone)
+	}
 	if w.Verdict != Restart || len(w.Pods) != 4 {
 		t.Errorf("the plan has %d pods, %s for %v; want 4, restart", len(w.Pods), w.Verdict, w.Reasons)
 	}

@@ -41,6 +41,7 @@ func (h *handover) plan(plan *WorkloadPlan, snap Snapshot, wake *time.Time) {
 	}
 	plan.Warnings = append(slices.Clip(plan.Warnings), told)
 	if !h.replaces() {
+		predicted.tellTooMany(plan, numberAt(object.Object, 1, "spec", "replicas"))
 		plan.Warnings = append(plan.Warnings, tooMany(len(h.pods()), numberAt(object.Object, 1, "spec", "replicas"))...)
 	}
 	if h.deployment.Object != nil {

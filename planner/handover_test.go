@@ -362,6 +362,9 @@ func TestPodsThatAreTooManyGoAfterAHandOver(t *testing.T) {
 	if told := strings.Join(s.plan.Workloads[0].Warnings, "\n"); !strings.Contains(told, "1 of them are more than the 3 that Git wants") {
 		t.Errorf("the plan warns %q; want it to tell how many are too many", told)
 	}
+	if gone := removals(s.plan.Workloads[0]); len(gone) != 1 || turnOf(s.plan.Workloads[0], gone[0]) != 2 {
+		t.Errorf("%v go for good, want one, after the hand-over", gone)
+	}
 	for range 40 {
 		s.round()
 		s.tick()
